@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/leakprobe_report.h"
 
-#include "probes/allocators/allocator.h"
-#include "probes/elf/analysis_limit.h"
-#include "probes/elf/debug_symbols.h"
-#include "probes/elf/elf_image.h"
 #include "probes/plan/allocator_plan.h"
+#include "probes/plan/file_analysis.h"
 #include "probes/tracefs/group_name.h"
-#include "probes/sites/probe_arch.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
 #include "common/diag.h"
@@ -18,6 +14,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+
+#define MAX_OPEN 64 /* files at a time */
 
 /* The present state of a probe's file. */
 enum file_state {
@@ -55,100 +53,152 @@ static void print_count(bool is_known, uint64_t count)
 		printf("  %12s", "-");
 }
 
-static enum file_state file_state(const char *path, const struct group_name *name)
-{
-	struct elf_image image;
-	struct stat stat;
-	uint32_t build_hash;
-	_cleanup_close_ int fd = elf_file_open(path, &stat);
-	int err;
-
-	if (fd == -ENOENT || fd == -ESRCH || fd == -ENOTDIR)
-		return FILE_GONE;
-	if (fd == -EACCES || fd == -EPERM || fd == -EMFILE)
-		return FILE_UNREADABLE;
-	if (fd < 0 || group_name_inode_hash(stat.st_dev, stat.st_ino) != name->inode_hash)
-		return FILE_REPLACED;
-	err = elf_image_init(&image, fd);
-	if (err)
-		return FILE_REBUILT;
-	err = elf_image_build_hash(&image, &build_hash);
-	elf_image_deinit(&image);
-	return err || build_hash != name->build_hash ? FILE_REBUILT : FILE_UNCHANGED;
-}
-
-/* The file whose probes are being listed. Its symbols are read once for all of them. */
+/*
+ * The file of a group of probes, and what the process that may read it says of it
+ * (probes/plan/file_analysis.h).
+ */
 struct listed_file {
-	const char *group; /* of the probe that it was opened for; NULL before the first */
-	int fd;
-	bool is_open; /* and it is the file that the probes were made for */
-	struct elf_image image;
-	struct allocator allocator;
+	struct group_name name;
+	struct file_question question; /* its probes, which are one after the other */
+	enum file_state state;
+	size_t answer; /* the number of its answer, if there may be one */
 };
 
-static void listed_file_close(struct listed_file *file)
+struct listed_files {
+	struct listed_file *files;
+	struct mapped_file *opened; /* of those that are the probes' file, by its inode */
+	struct file_question *questions;
+	struct file_answer *answers;
+	size_t nr, nr_opened, nr_answered; /* answered ones are closed */
+};
+
+static void close_answered(struct listed_files *files, size_t end)
 {
-	allocator_deinit(&file->allocator);
-	if (file->is_open)
-		elf_image_deinit(&file->image);
-	if (file->fd >= 0)
-		close(file->fd);
-	*file = (struct listed_file){.fd = -1};
+	while (files->nr_answered < end)
+		close(files->opened[files->nr_answered++].fd);
 }
 
-static void listed_file_open(struct listed_file *ret, const struct uprobe *probe)
+static void listed_files_deinit(struct listed_files *files)
 {
-	struct group_name name;
-	struct stat stat;
+	close_answered(files, files->nr_opened);
+	if (files->answers)
+		file_answers_deinit(files->answers, files->nr_opened);
+	free(files->files);
+	free(files->opened);
+	free(files->questions);
+	free(files->answers);
+}
 
-	*ret = (struct listed_file){.group = probe->group, .fd = -1};
-	if (group_name_parse(probe->group, &name) ||
-	    file_state(probe->path, &name) != FILE_UNCHANGED)
+/* Opens the file, which is not read here. Returns a descriptor or -1. */
+static int open_listed(const char *path, struct listed_file *file, struct stat *ret_stat)
+{
+	int fd = elf_file_open(path, ret_stat);
+
+	if (fd == -ENOENT || fd == -ESRCH || fd == -ENOTDIR)
+		file->state = FILE_GONE;
+	else if (fd == -EACCES || fd == -EPERM || fd == -EMFILE)
+		file->state = FILE_UNREADABLE;
+	else if (fd < 0 ||
+		 group_name_inode_hash(ret_stat->st_dev, ret_stat->st_ino) != file->name.inode_hash)
+		file->state = FILE_REPLACED;
+	else
+		file->state = FILE_REBUILT; /* until its answer has come */
+	if (file->state != FILE_REBUILT && fd >= 0)
+		close(fd);
+	return file->state == FILE_REBUILT ? fd : -1;
+}
+
+static void add_listed(struct listed_files *files, const struct uprobe *probes, size_t nr,
+		       const struct group_name *name, bool describes)
+{
+	struct listed_file *file = &files->files[files->nr++];
+	struct mapped_file *opened = &files->opened[files->nr_opened];
+
+	*file = (struct listed_file){.name = *name, .question = {probes, nr}};
+	opened->fd = open_listed(probes->path, file, &opened->stat);
+	if (opened->fd < 0)
 		return;
-	analysis_limit_begin(ANALYSIS_LIMIT_NS);
-	ret->fd = elf_file_open(probe->path, &stat);
-	ret->is_open = ret->fd >= 0 && elf_image_init(&ret->image, ret->fd) == 0;
-	if (ret->is_open)
-		debug_symbols_use(&ret->image, probe->path, probe->path);
-	if (ret->is_open && allocator_init(&ret->allocator, &ret->image, true))
-		diag_warn("%s: out of memory; its functions are not named", probe->path);
-	analysis_limit_end();
+	opened->path = opened->display = probes->path;
+	if (describes)
+		files->questions[files->nr_opened] = file->question;
+	file->answer = files->nr_opened++;
 }
 
-/* Decodes the instruction at a listed probe. */
-static void describe_instruction(const struct listed_file *file, const struct uprobe *probe,
-				 struct placement_instruction *ret)
+/* Asks about the files that are open, and closes them. Returns 0 or a negative errno, reported. */
+static int answer_opened(struct listed_files *files)
 {
-	uint8_t code[PLACEMENT_MAX_INSTRUCTION_BYTES];
-	size_t size_bytes = sizeof(code);
+	size_t from = files->nr_answered;
+	int err = file_analysis_answer(&files->opened[from], &files->questions[from],
+				       files->nr_opened - from, &files->answers[from]);
 
-	*ret = (struct placement_instruction){.class = PLACEMENT_UNKNOWN, .text = "?"};
-	if (!file->is_open || !file->image.is_native)
-		return;
-	/* At the end of the file there may be fewer bytes. */
-	while (size_bytes > 0 && elf_image_read(&file->image, probe->offset, code, size_bytes))
-		size_bytes--;
-	probe_arch_describe(probe_arch_native(), code, size_bytes, ret);
+	close_answered(files, files->nr_opened);
+	return err;
 }
 
-/* Names the function and offset of a probe; the event names it if the file cannot. */
-static void name_function(const struct listed_file *file, const struct uprobe *probe, char *ret,
-			  size_t size)
+static void take_answer(struct listed_file *file, const struct file_answer *answer)
 {
-	const struct allocator_function *function =
-		allocator_find_code(&file->allocator, probe->offset);
+	if (answer->is_left_out)
+		file->state = FILE_UNREADABLE;
+	else if (answer->is_elf && answer->has_build_hash &&
+		 answer->build_hash == file->name.build_hash)
+		file->state = FILE_UNCHANGED;
+}
+
+/*
+ * Finds the files that the probes of @list are on, and what is at these if @describes; if not, the
+ * files of probes that leakprobe registered. Returns 0 or
+ * a negative errno, reported. Release with listed_files_deinit().
+ */
+static int listed_files_init(struct listed_files *ret, const struct uprobe_list *list,
+			     bool describes)
+{
+	int err = 0;
+
+	*ret = (struct listed_files){
+		.files = calloc(list->nr + 1, sizeof(*ret->files)),
+		.opened = calloc(list->nr + 1, sizeof(*ret->opened)),
+		.questions = calloc(list->nr + 1, sizeof(*ret->questions)),
+		.answers = calloc(list->nr + 1, sizeof(*ret->answers)),
+	};
+	if (!ret->files || !ret->opened || !ret->questions || !ret->answers) {
+		diag_error("cannot list the probes: out of memory");
+		return -ENOMEM;
+	}
+	for (size_t i = 0, nr; i < list->nr && !err; i += nr) {
+		struct group_name name;
+
+		for (nr = 1; i + nr < list->nr; nr++)
+			if (strcmp(list->probes[i + nr].group, list->probes[i].group) != 0)
+				break;
+		if (group_name_parse(list->probes[i].group, &name) == 0 &&
+		    (describes || name.owner == GROUP_OF_LEAKPROBE))
+			add_listed(ret, &list->probes[i], nr, &name, describes);
+		if (ret->nr_opened - ret->nr_answered == MAX_OPEN)
+			err = answer_opened(ret);
+	}
+	if (!err)
+		err = answer_opened(ret);
+	for (size_t i = 0; i < ret->nr && !err; i++)
+		if (ret->files[i].state == FILE_REBUILT)
+			take_answer(&ret->files[i], &ret->answers[ret->files[i].answer]);
+	return err;
+}
+
+/* The answer on the file that the probes were made for; NULL if it is gone. */
+static const struct file_answer *find_answer(const struct listed_files *files,
+					     const struct listed_file *file)
+{
+	return file->state == FILE_UNCHANGED ? &files->answers[file->answer] : NULL;
+}
+
+/* Names the function of a probe by its event, if the file does not. */
+static void name_by_event(const struct uprobe *probe, char *ret, size_t size)
+{
 	const struct probe_schema *schema;
 	struct resource_event resource;
 	enum probe_point point;
 
-	/* An exit may be in code that several functions share: the event names the one meant. */
-	if (function && probe_schema_parse_event(probe->event, &schema, &point) == 0 &&
-	    point == PROBE_EXIT && schema != function->schema)
-		function = NULL;
-	if (function)
-		snprintf(ret, size, "%s+0x%" PRIx64, function->symbol,
-			 probe->offset - function->code.offset);
-	else if (probe_schema_parse_event(probe->event, &schema, &point) == 0)
+	if (probe_schema_parse_event(probe->event, &schema, &point) == 0)
 		snprintf(ret, size, "%s", schema->function);
 	else if (resource_event_parse(probe->event, &resource) == 0)
 		snprintf(ret, size, "%s", resource.function);
@@ -158,68 +208,75 @@ static void name_function(const struct listed_file *file, const struct uprobe *p
 		snprintf(ret, size, "?");
 }
 
-static void print_probe(const struct uprobe *probe, const struct listed_file *file, int name_width,
-			int path_width)
+/* @place: NULL if the file that the probe was made for is gone. */
+static void print_probe(const struct uprobe *probe, const struct place_answer *place,
+			int name_width, int path_width)
 {
-	char function[PROBE_SYMBOL_MAX + 20];
-	struct placement_instruction instruction;
+	struct place_answer shown = {.instruction = {PLACEMENT_UNKNOWN, "?"}};
 	int path_len = (int)strlen(probe->path);
 
-	describe_instruction(file, probe, &instruction);
-	name_function(file, probe, function, sizeof(function));
+	if (place)
+		shown = *place;
+	if (!shown.function[0])
+		name_by_event(probe, shown.function, sizeof(shown.function));
 	printf("%s:%-*s  %-20s  ", probe->group, name_width - 1 - (int)strlen(probe->group),
-	       probe->event, function);
+	       probe->event, shown.function);
 	diag_print_escaped(stdout, probe->path, " ");
 	printf("%*s  0x%-8" PRIx64, path_len < path_width ? path_width - path_len : 0, "",
 	       probe->offset);
 	print_count(probe->has_hits, probe->hits);
 	print_count(probe->has_misses, probe->misses);
-	printf("  %-8s  %s\n", placement_class_name(instruction.class), instruction.text);
+	printf("  %-8s  %s\n", placement_class_name(shown.instruction.class),
+	       shown.instruction.text);
 }
 
-/* Prints the allocator that the probes in the next lines watch. */
-static void print_file(const struct listed_file *file, const char *path)
+/* Prints the allocator that the probes in the next lines watch, and these. */
+static void print_file(const struct listed_file *file, const struct file_answer *answer,
+		       int name_width, int path_width)
 {
+	const struct file_question *question = &file->question;
+
 	printf("# ");
-	diag_print_escaped(stdout, path, NULL);
-	if (file->allocator.nr > 0)
-		printf(": %s\n", file->allocator.name);
+	diag_print_escaped(stdout, question->probes->path, NULL);
+	if (file->state == FILE_UNREADABLE)
+		puts(": the file cannot be read");
+	else if (!answer)
+		puts(": the file that the probes were made for is gone");
 	else
-		printf(": %s\n", file->is_open ? "resources"
-					       : "the file that the probes were made for is gone");
+		printf(": %s\n", answer->allocator[0] ? answer->allocator : "resources");
+	for (size_t i = 0; i < question->nr; i++)
+		print_probe(&question->probes[i], answer ? &answer->places[i] : NULL, name_width,
+			    path_width);
 }
 
 int leakprobe_list(void)
 {
-	struct listed_file file = {.fd = -1};
+	struct listed_files files;
 	struct uprobe_list list;
-	struct group_name name;
 	int name_width, path_width;
 	int err = tracefs_uprobes_read(&list, true);
 
 	if (err)
 		return err;
-	measure(&list, &name_width, &path_width);
-	printf("%-*s  %-20s  %-*s  %-10s  %12s  %12s  %-8s  %s\n", name_width, "EVENT", "FUNCTION",
-	       path_width, "FILE", "OFFSET", "HITS", "MISSES", "CLASS", "INSTRUCTION");
-	for (size_t i = 0; i < list.nr; i++) {
-		if (group_name_parse(list.probes[i].group, &name))
-			continue;
-		if (!file.group || strcmp(file.group, list.probes[i].group) != 0) {
-			listed_file_close(&file);
-			listed_file_open(&file, &list.probes[i]);
-			print_file(&file, list.probes[i].path);
-		}
-		print_probe(&list.probes[i], &file, name_width, path_width);
+	err = listed_files_init(&files, &list, true);
+	if (!err) {
+		measure(&list, &name_width, &path_width);
+		printf("%-*s  %-20s  %-*s  %-10s  %12s  %12s  %-8s  %s\n", name_width, "EVENT",
+		       "FUNCTION", path_width, "FILE", "OFFSET", "HITS", "MISSES", "CLASS",
+		       "INSTRUCTION");
 	}
-	listed_file_close(&file);
+	for (size_t i = 0; i < files.nr && !err; i++)
+		print_file(&files.files[i], find_answer(&files, &files.files[i]), name_width,
+			   path_width);
+	listed_files_deinit(&files);
 	uprobe_list_deinit(&list);
-	return 0;
+	return err;
 }
 
-/* Prints one line for the group of @probe; returns true if all is well. */
-static bool check_group(const struct uprobe *probe, const struct group_name *name)
+/* Prints one line for the group of probes; returns true if all is well. */
+static bool check_group(const struct listed_file *file)
 {
+	const struct uprobe *probe = file->question.probes;
 	static const char *const texts[] = {
 		[FILE_UNCHANGED] = "ok",
 		[FILE_GONE] = "the file is gone; the probes watch processes that still map it",
@@ -229,7 +286,7 @@ static bool check_group(const struct uprobe *probe, const struct group_name *nam
 		[FILE_UNREADABLE] = "the file cannot be read",
 	};
 	bool is_of_process = strncmp(probe->path, "/proc/", strlen("/proc/")) == 0;
-	enum file_state state = file_state(probe->path, name);
+	enum file_state state = file->state;
 
 	printf("%s: ", probe->group);
 	diag_print_escaped(stdout, probe->path, NULL);
@@ -240,32 +297,36 @@ static bool check_group(const struct uprobe *probe, const struct group_name *nam
 	return state == FILE_UNCHANGED;
 }
 
-static bool is_first_of_group(const struct uprobe_list *list, size_t at)
+static bool is_first_of_group(const struct listed_files *files, size_t at)
 {
+	const char *group = files->files[at].question.probes->group;
+
 	for (size_t i = 0; i < at; i++)
-		if (strcmp(list->probes[i].group, list->probes[at].group) == 0)
+		if (strcmp(files->files[i].question.probes->group, group) == 0)
 			return false;
 	return true;
 }
 
 static int check_groups(void)
 {
+	struct listed_files files;
 	struct uprobe_list list;
 	int nr_wrong = 0, nr_groups = 0;
 	int err = tracefs_uprobes_read(&list, false);
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < list.nr; i++) {
-		struct group_name name;
-
-		if (group_name_parse(list.probes[i].group, &name) ||
-		    name.owner != GROUP_OF_LEAKPROBE || !is_first_of_group(&list, i))
+	err = listed_files_init(&files, &list, false);
+	for (size_t i = 0; i < files.nr && !err; i++) {
+		if (!is_first_of_group(&files, i))
 			continue;
 		nr_groups++;
-		nr_wrong += !check_group(&list.probes[i], &name);
+		nr_wrong += !check_group(&files.files[i]);
 	}
+	listed_files_deinit(&files);
 	uprobe_list_deinit(&list);
+	if (err)
+		return err;
 	if (nr_groups == 0)
 		puts("leakprobe has no probes registered");
 	return nr_wrong;

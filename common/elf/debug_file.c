@@ -18,10 +18,15 @@ int debug_file_open(struct debug_file_search *wanted, char *path, char **ret_pat
 
 	if (!name)
 		return -1;
-	_cleanup_close_ int fd = elf_file_open(name, &st);
-	if (fd < 0 || (wanted->main_file && stat(wanted->main_file, &main_st) == 0 &&
-		       st.st_dev == main_st.st_dev && st.st_ino == main_st.st_ino))
+	_cleanup_close_ int fd = elf_file_open(name, &st), main_fd = -1;
+	if (fd >= 0 && wanted->main_file)
+		main_fd = elf_file_open(wanted->main_file, &main_st);
+	if (fd < 0 || (main_fd >= 0 && st.st_dev == main_st.st_dev && st.st_ino == main_st.st_ino))
 		return -1;
+	if (wanted->take) {
+		wanted->take(wanted->context, steal_fd(fd));
+		return -1;
+	}
 	if (!elf_file_is(fd, &wanted->id)) {
 		if (!wanted->refused && !wanted->quiet)
 			diag_warn(

@@ -20,6 +20,12 @@ struct debug_file_search {
 				  or NULL */
 	struct elf_file_id id;
 	bool refused; /* result: a file with the right name was another file */
+	/*
+	 * If set, gets the descriptor, its own then, of each file that has the right name, instead
+	 * of any check: then nothing is found. For who must not read such files.
+	 */
+	void (*take)(void *context, int fd);
+	void *context;
 };
 
 /*

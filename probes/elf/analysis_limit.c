@@ -17,7 +17,7 @@ static _Thread_local struct {
 	uint64_t steps;		     /* since the clocks were read */
 	void (*pause)(void *context);
 	void *context;
-	uint64_t paused_ns; /* CPU time */
+	uint64_t paused_ns, counted_ns; /* CPU time */
 } limit;
 
 void analysis_limit_set_pause(void (*pause)(void *context), void *context)
@@ -28,7 +28,17 @@ void analysis_limit_set_pause(void (*pause)(void *context), void *context)
 
 uint64_t analysis_limit_thread_ns(void)
 {
-	return clock_thread_ns() - limit.paused_ns;
+	return clock_thread_ns() - limit.paused_ns + limit.counted_ns;
+}
+
+void analysis_limit_count(uint64_t cpu_ns)
+{
+	limit.counted_ns += cpu_ns;
+}
+
+uint64_t analysis_limit_elapsed_ns(uint64_t cpu_ns)
+{
+	return cpu_ns * (cpu_ns < ANALYSIS_LIMIT_NS ? TIMES_ELAPSED_SHORT : TIMES_ELAPSED);
 }
 
 void analysis_limit_begin(uint64_t cpu_ns)
@@ -36,8 +46,7 @@ void analysis_limit_begin(uint64_t cpu_ns)
 	limit.is_set = true;
 	limit.is_reached = false;
 	limit.cpu_end_ns = analysis_limit_thread_ns() + cpu_ns;
-	limit.end_ns = clock_now_ns() +
-		       cpu_ns * (cpu_ns < ANALYSIS_LIMIT_NS ? TIMES_ELAPSED_SHORT : TIMES_ELAPSED);
+	limit.end_ns = clock_now_ns() + analysis_limit_elapsed_ns(cpu_ns);
 	limit.steps = 0;
 }
 
@@ -47,10 +56,13 @@ bool analysis_limit_end(void)
 	return limit.is_reached;
 }
 
-static void pause_analysis(void)
+void analysis_limit_pause(void *unused)
 {
 	uint64_t begin_ns = clock_thread_ns();
 
+	(void)unused;
+	if (!limit.pause)
+		return;
 	limit.pause(limit.context);
 	limit.paused_ns += clock_thread_ns() - begin_ns;
 }
@@ -61,8 +73,7 @@ bool analysis_limit_is_reached(uint64_t steps)
 	if (!limit.is_set || limit.is_reached || limit.steps < STEPS_BETWEEN_READS)
 		return limit.is_set && limit.is_reached;
 	limit.steps = 0;
-	if (limit.pause)
-		pause_analysis();
+	analysis_limit_pause(NULL);
 	limit.is_reached =
 		analysis_limit_thread_ns() > limit.cpu_end_ns || clock_now_ns() > limit.end_ns;
 	return limit.is_reached;

@@ -35,7 +35,16 @@ bool analysis_limit_is_reached(uint64_t steps);
  */
 void analysis_limit_set_pause(void (*pause)(void *context), void *context);
 
-/* The CPU time of this thread without that of pauses. */
+/* Does that work now, for a thread that waits for an analysis. */
+void analysis_limit_pause(void *unused);
+
+/* The elapsed time that an analysis may take. */
+uint64_t analysis_limit_elapsed_ns(uint64_t cpu_ns);
+
+/* Counts CPU time that another process has taken for this thread's analysis. */
+void analysis_limit_count(uint64_t cpu_ns);
+
+/* The CPU time that this thread and those processes have taken, without that of pauses. */
 uint64_t analysis_limit_thread_ns(void);
 
 /* Ends the analysis: a table of the file is too large, or is not one that linkers write. */

@@ -4,8 +4,10 @@
 #include "common/elf/debug_file.h"
 #include "common/scope.h"
 
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -19,32 +21,77 @@ static bool is_program(const struct elf_image *image)
 	return interpreter || elf_image_is_static(image);
 }
 
-static int find_file(const struct elf_image *image, const char *path, const char *display)
+bool debug_symbols_are_wanted(const struct elf_image *image, struct debug_symbols_id *ret)
+{
+	const void *build_id = NULL;
+	GElf_Word crc = 0;
+	const char *link;
+	ssize_t size;
+
+	*ret = (struct debug_symbols_id){0};
+	if (!image->is_native || elf_image_has_symtab(image) || !is_program(image))
+		return false;
+	size = dwelf_elf_gnu_build_id(image->elf, &build_id);
+	if (size > 0 && (size_t)size <= sizeof(ret->build_id)) {
+		memcpy(ret->build_id, build_id, (size_t)size);
+		ret->build_id_size = (size_t)size;
+	}
+	link = dwelf_elf_gnu_debuglink(image->elf, &crc);
+	if (link && strlen(link) < sizeof(ret->link)) {
+		snprintf(ret->link, sizeof(ret->link), "%s", link);
+		ret->crc = crc;
+	}
+	return ret->build_id_size || ret->link[0];
+}
+
+static struct elf_file_id file_id(const struct debug_symbols_id *id)
+{
+	return (struct elf_file_id){
+		.build_id = id->build_id,
+		.build_id_size = id->build_id_size,
+		.has_crc = id->link[0] != '\0',
+		.crc = id->crc,
+	};
+}
+
+static void take_candidate(void *context, int fd)
+{
+	struct debug_symbols_files *files = context;
+
+	if (files->nr < ARRAY_SIZE(files->fds))
+		files->fds[files->nr++] = fd;
+	else
+		close(fd);
+}
+
+void debug_symbols_open(const struct debug_symbols_id *id, const char *path, const char *display,
+			struct debug_symbols_files *ret)
 {
 	char system_root[] = DEBUG_FILE_SYSTEM_ROOT;
 	char *const roots[] = {system_root};
 	_cleanup_free_ char *found = NULL;
-	const void *build_id = NULL;
-	GElf_Word crc = 0;
-	const char *link = dwelf_elf_gnu_debuglink(image->elf, &crc);
-	ssize_t size = dwelf_elf_gnu_build_id(image->elf, &build_id);
 	struct debug_file_search wanted = {
 		.roots = roots,
 		.nr_roots = ARRAY_SIZE(roots),
 		.quiet = true,
 		.module_path = display,
 		.main_file = path,
-		.id =
-			{
-				.build_id = build_id,
-				.build_id_size = size > 0 ? (size_t)size : 0,
-				.has_crc = link != NULL,
-				.crc = crc,
-			},
+		.id = file_id(id),
+		.take = take_candidate,
+		.context = ret,
 	};
-	int fd = debug_file_by_build_id(&wanted, &found);
 
-	return fd < 0 && link ? debug_file_by_link(&wanted, link, &found) : fd;
+	*ret = (struct debug_symbols_files){.id = *id};
+	debug_file_by_build_id(&wanted, &found);
+	if (id->link[0])
+		debug_file_by_link(&wanted, id->link, &found);
+}
+
+void debug_symbols_files_deinit(struct debug_symbols_files *files)
+{
+	for (size_t i = 0; i < files->nr; i++)
+		close(files->fds[i]);
+	files->nr = 0;
 }
 
 /*
@@ -66,15 +113,33 @@ static bool is_trusted(int debug_fd, int fd)
 	       !(debug.st_mode & ~file.st_mode & (S_IWGRP | S_IWOTH));
 }
 
+void debug_symbols_try(struct elf_image *image, const struct debug_symbols_files *files)
+{
+	const struct elf_file_id id = file_id(&files->id);
+
+	for (size_t i = 0; i < files->nr; i++) {
+		int fd = files->fds[i];
+
+		if (!elf_file_is(fd, &id) || !elf_file_expands_well(fd, NULL) ||
+		    !is_trusted(fd, image->fd))
+			continue;
+		/* The image closes its own. */
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (fd >= 0 && elf_image_use_debug_file(image, fd))
+			return;
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
 void debug_symbols_use(struct elf_image *image, const char *path, const char *display)
 {
-	int fd;
+	struct debug_symbols_files files;
+	struct debug_symbols_id id;
 
-	if (!image->is_native || elf_image_has_symtab(image) || !is_program(image))
+	if (!debug_symbols_are_wanted(image, &id))
 		return;
-	fd = find_file(image, path, display);
-	if (fd < 0)
-		return;
-	if (!is_trusted(fd, image->fd) || !elf_image_use_debug_file(image, fd))
-		close(fd);
+	debug_symbols_open(&id, path, display, &files);
+	debug_symbols_try(image, &files);
+	debug_symbols_files_deinit(&files);
 }

@@ -1,16 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The separate debug file of a stripped program. */
+/*
+ * The separate debug file of a stripped program: by build-id in /usr/lib/debug, by .gnu_debuglink
+ * there and beside the program. Libraries need none: .dynsym has the functions of their allocators.
+ *
+ * Whoever reads the program may have no right to open files. So the steps are apart: what is wanted
+ * (reads the program), opening (reads nothing), trying (reads both).
+ */
 #ifndef LEAKTOOLS_PROBES_DEBUG_SYMBOLS_H
 #define LEAKTOOLS_PROBES_DEBUG_SYMBOLS_H
 
 #include "probes/elf/elf_image.h"
 
+#define DEBUG_SYMBOLS_MAX_ID	64
+#define DEBUG_SYMBOLS_MAX_LINK	256
+#define DEBUG_SYMBOLS_MAX_FILES 6 /* one by build-id; by link, one in each directory */
+
+/* What a program says of its debug file. */
+struct debug_symbols_id {
+	uint8_t build_id[DEBUG_SYMBOLS_MAX_ID];
+	size_t build_id_size;		   /* 0: none */
+	char link[DEBUG_SYMBOLS_MAX_LINK]; /* "": none */
+	uint32_t crc;			   /* of the linked file */
+};
+
+/* The files that may be it. */
+struct debug_symbols_files {
+	struct debug_symbols_id id;
+	int fds[DEBUG_SYMBOLS_MAX_FILES];
+	size_t nr;
+};
+
+/* True if @image is a program without .symtab that names a debug file. */
+bool debug_symbols_are_wanted(const struct elf_image *image, struct debug_symbols_id *ret);
+
 /*
- * Makes @image, a program without .symtab, use the .symtab of its debug file, if there is one: by
- * build-id in /usr/lib/debug, by .gnu_debuglink there and beside the program. @path opens the
- * program from here, @display is its path as its process sees it. Libraries are left alone: .dynsym
- * has the functions of their allocators.
+ * Opens the files. @path opens the program from here, @display is its path as its process sees it.
+ * Release with debug_symbols_files_deinit().
  */
+void debug_symbols_open(const struct debug_symbols_id *id, const char *path, const char *display,
+			struct debug_symbols_files *ret);
+void debug_symbols_files_deinit(struct debug_symbols_files *files);
+
+/* Makes @image use the .symtab of the file that it names, if that is among @files. */
+void debug_symbols_try(struct elf_image *image, const struct debug_symbols_files *files);
+
+/* All three steps. */
 void debug_symbols_use(struct elf_image *image, const char *path, const char *display);
 
 #endif

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/plan/allocator_plan.h"
 
-#include "probes/elf/analysis_limit.h"
-#include "probes/elf/debug_symbols.h"
-#include "probes/plan/probe_plan.h"
+#include "probes/plan/file_analysis.h"
 #include "common/proc/living_thread.h"
 #include "common/proc/mapped_files.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/process_status.h"
 #include "common/proc/proc_file.h"
-#include "probes/plan/usdt_plan.h"
 
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
@@ -19,75 +16,38 @@
 #include <fcntl.h>
 #include <limits.h>
 
-/*
- * Plans @file if it has an allocator or USDT probes. Returns 1 if it has an allocator, 0 if not, or
- * a negative errno, reported. *@ret_is_foreign: it is of another architecture.
- */
-static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
-			  bool *ret_is_foreign)
-{
-	struct allocator allocator;
-	struct elf_image image;
-	size_t nr_before = set->nr_files;
-	bool is_allocator;
-	int err;
-
-	*ret_is_foreign = false;
-	analysis_limit_begin(set->limit_ns ? set->limit_ns : ANALYSIS_LIMIT_NS);
-	err = elf_image_init(&image, file->fd);
-	if (err)
-		return 0;
-	*ret_is_foreign = !image.is_native;
-	debug_symbols_use(&image, file->path, file->display);
-	err = allocator_init(&allocator, &image, set->with_operators);
-	if (err)
-		diag_error("cannot look for allocators in %s: %s", file->display, strerror(-err));
-	is_allocator = !err && allocator.nr > 0;
-	if (is_allocator && set->with_operators && allocator.shares_code)
-		diag_note("%s: some of malloc, free and C++'s operators are one function there; "
-			  "mismatches between them are not found",
-			  file->display);
-	if (is_allocator || (!err && usdt_plan_has_probes(&image))) {
-		const struct probe_source source = {&image, &file->stat, file->path, file->display};
-
-		err = probe_plan_file(set, &source, &allocator);
-	}
-	allocator_deinit(&allocator);
-	elf_image_deinit(&image);
-	if (!analysis_limit_end())
-		return err ? err : is_allocator;
-	while (set->nr_files > nr_before)
-		probe_file_deinit(&set->files[--set->nr_files]);
-	diag_warn("%s: its symbol tables are damaged, or it takes too long to analyse; it is not "
-		  "probed",
-		  file->display);
-	return 0;
-}
-
 int allocator_plan_mapped(struct probe_set *set, const struct mapped_file *file)
 {
-	bool is_foreign;
-	int planned = plan_if_probed(set, file, &is_foreign);
+	struct file_findings findings;
 
-	return planned < 0 ? planned : 0;
+	return file_analysis_run(file, 1, set, &findings);
+}
+
+/*
+ * Looks at the program of process @pid. Returns false if it cannot be read. *@ret_path: where it
+ * is; "" if that is not known.
+ */
+static bool look_at_program(pid_t pid, struct file_findings *ret, char ret_path[static PATH_MAX])
+{
+	char link[PROC_FILE_PATH_SIZE];
+	struct mapped_file file = {.path = link, .display = ret_path};
+	ssize_t len;
+
+	proc_file_path(link, living_thread(pid), "exe");
+	len = readlink(link, ret_path, PATH_MAX - 1);
+	ret_path[len > 0 ? len : 0] = '\0';
+	_cleanup_close_ int fd = elf_file_open(link, &file.stat);
+	file.fd = fd;
+	return fd >= 0 && file_analysis_run(&file, 1, NULL, ret) == 0 && ret->is_elf;
 }
 
 int allocator_plan_check_program(pid_t pid)
 {
-	struct elf_image image;
-	char link[PROC_FILE_PATH_SIZE], exe[PATH_MAX];
-	bool is_native;
-	ssize_t len;
+	struct file_findings findings;
+	char exe[PATH_MAX];
 
-	proc_file_path(link, living_thread(pid), "exe");
-	if (elf_image_open(&image, link))
+	if (!look_at_program(pid, &findings, exe) || findings.is_native)
 		return 0;
-	is_native = image.is_native;
-	elf_image_deinit(&image);
-	if (is_native)
-		return 0;
-	len = readlink(link, exe, sizeof(exe) - 1);
-	exe[len > 0 ? len : 0] = '\0';
 	diag_error("cannot record process %d: %s is 32-bit code or another architecture's; only "
 		   "this machine's 64-bit programs can be recorded",
 		   (int)pid, exe);
@@ -97,18 +57,11 @@ int allocator_plan_check_program(pid_t pid)
 /* Reports why nothing was found in process @pid; the likeliest cause first. */
 static int report_none_found(pid_t pid, const struct mapped_files *files, const char *foreign)
 {
-	struct elf_image image;
-	char link[PROC_FILE_PATH_SIZE], exe[PATH_MAX];
-	ssize_t len;
-	bool is_static = false;
+	struct file_findings findings;
+	char exe[PATH_MAX];
+	bool is_static =
+		look_at_program(pid, &findings, exe) && findings.is_native && findings.is_static;
 
-	proc_file_path(link, living_thread(pid), "exe");
-	len = readlink(link, exe, sizeof(exe) - 1);
-	exe[len > 0 ? len : 0] = '\0';
-	if (elf_image_open(&image, link) == 0) {
-		is_static = image.is_native && elf_image_is_static(&image);
-		elf_image_deinit(&image);
-	}
 	if (foreign)
 		diag_error("process %d runs 32-bit code or another architecture's (%s); only this "
 			   "machine's 64-bit programs can be probed",
@@ -155,8 +108,21 @@ static int check_process(pid_t pid)
 	return err;
 }
 
+/* Analyses the files. The caller frees *@ret_findings. */
+static int analyse_all(const struct mapped_files *files, struct probe_set *set,
+		       struct file_findings **ret_findings)
+{
+	*ret_findings = calloc(files->nr + 1, sizeof(**ret_findings));
+	if (!*ret_findings) {
+		diag_error("cannot analyse files: out of memory");
+		return -ENOMEM;
+	}
+	return file_analysis_run(files->files, files->nr, set, *ret_findings);
+}
+
 int allocator_plan_pid(struct probe_set *ret, pid_t pid, bool operators)
 {
+	_cleanup_free_ struct file_findings *findings = NULL;
 	struct mapped_files files;
 	const char *foreign = NULL;
 	bool has_allocator = false;
@@ -168,16 +134,14 @@ int allocator_plan_pid(struct probe_set *ret, pid_t pid, bool operators)
 		err = mapped_files_open(&files, pid);
 	if (err)
 		return err;
-	for (size_t i = 0; i < files.nr && err >= 0; i++) {
-		bool is_foreign = false;
-
-		err = plan_if_probed(ret, &files.files[i], &is_foreign);
-		has_allocator |= err > 0;
-		if (is_foreign && !foreign)
+	err = analyse_all(&files, ret, &findings);
+	for (size_t i = 0; i < files.nr && !err; i++) {
+		has_allocator |= findings[i].is_allocator;
+		if (findings[i].is_elf && !findings[i].is_native && !foreign)
 			foreign = files.files[i].display;
 	}
-	if (err >= 0)
-		err = has_allocator ? 0 : report_none_found(pid, &files, foreign);
+	if (!err && !has_allocator)
+		err = report_none_found(pid, &files, foreign);
 	mapped_files_deinit(&files);
 	if (err)
 		probe_set_deinit(ret);
@@ -186,28 +150,19 @@ int allocator_plan_pid(struct probe_set *ret, pid_t pid, bool operators)
 
 bool allocator_is_mapped(pid_t pid, bool *ret_has_libc)
 {
+	_cleanup_free_ struct file_findings *findings = NULL;
 	struct mapped_files files;
 	bool found = false;
 
 	*ret_has_libc = false;
 	if (mapped_files_open(&files, pid))
 		return false;
-	for (size_t i = 0; i < files.nr && !*ret_has_libc; i++) {
-		struct allocator allocator;
-		struct elf_image image;
-
-		analysis_limit_begin(ANALYSIS_LIMIT_NS);
-		if (elf_image_init(&image, files.files[i].fd))
-			continue;
-		debug_symbols_use(&image, files.files[i].path, files.files[i].display);
-		if (allocator_init(&allocator, &image, false) == 0 && allocator.nr > 0) {
-			found = true;
-			*ret_has_libc |= allocator.is_libc;
+	if (analyse_all(&files, NULL, &findings) == 0) {
+		for (size_t i = 0; i < files.nr; i++) {
+			found |= findings[i].is_allocator;
+			*ret_has_libc |= findings[i].is_libc;
 		}
-		allocator_deinit(&allocator);
-		elf_image_deinit(&image);
 	}
-	analysis_limit_end();
 	mapped_files_deinit(&files);
 	return found;
 }
@@ -237,14 +192,14 @@ static void candidate_deinit(struct mapped_file *file)
 /* Plans the file at @path. Returns 1 if it has an allocator, 0 if not, or a negative errno. */
 static int plan_path(struct probe_set *set, const char *path)
 {
+	struct file_findings findings;
 	struct mapped_file file;
-	bool is_foreign;
 	int err = open_candidate(&file, path);
 
 	if (!err)
-		err = plan_if_probed(set, &file, &is_foreign);
+		err = file_analysis_run(&file, 1, set, &findings);
 	candidate_deinit(&file);
-	return err;
+	return err ? err : findings.is_allocator;
 }
 
 /* True if the loader at @interpreter loaded this process. */
@@ -281,14 +236,13 @@ static int plan_program_libc(struct probe_set *set, const char *interpreter)
 	return planned < 0 ? planned : 1;
 }
 
-static int report_no_allocator(const char *path, const struct elf_image *image,
-			       const char *interpreter)
+static int report_no_allocator(const char *path, const struct file_findings *findings)
 {
-	if (!image->is_native)
+	if (!findings->is_native)
 		diag_error("%s is 32-bit or another architecture's; only this machine's 64-bit "
 			   "files can be probed",
 			   path);
-	else if (interpreter)
+	else if (findings->interpreter[0])
 		diag_error("cannot find the libc of %s, which is dynamically linked; give the libc "
 			   "with --lib, or a process with --pid",
 			   path);
@@ -300,30 +254,26 @@ static int report_no_allocator(const char *path, const struct elf_image *image,
 }
 
 /* Plans for a file that has no allocator itself, but may use one. */
-static int plan_indirectly(struct probe_set *set, const char *path, const struct mapped_file *file)
+static int plan_indirectly(struct probe_set *set, const char *path,
+			   const struct file_findings *findings)
 {
-	_cleanup_free_ char *interpreter = NULL;
-	struct elf_image image;
 	int planned = 0;
-	int err = elf_image_init(&image, file->fd);
 
-	if (err) {
+	if (!findings->is_elf) {
 		diag_error("%s is not an ELF file, or is truncated", path);
-		return err;
+		return -ENOEXEC;
 	}
-	interpreter = elf_image_interpreter(&image);
-	if (image.is_native && interpreter)
-		planned = plan_program_libc(set, interpreter);
+	if (findings->is_native && findings->interpreter[0])
+		planned = plan_program_libc(set, findings->interpreter);
 	if (planned == 0)
-		planned = report_no_allocator(path, &image, interpreter);
-	elf_image_deinit(&image);
+		planned = report_no_allocator(path, findings);
 	return planned < 0 ? planned : 0;
 }
 
 int allocator_plan_file(struct probe_set *ret, const char *path, bool operators)
 {
+	struct file_findings findings;
 	struct mapped_file file;
-	bool is_foreign;
 	int err;
 
 	*ret = (struct probe_set){.with_operators = operators};
@@ -333,12 +283,12 @@ int allocator_plan_file(struct probe_set *ret, const char *path, bool operators)
 	else if (err)
 		diag_error("cannot open %s: %s", path, strerror(-err));
 	if (!err) {
-		err = plan_if_probed(ret, &file, &is_foreign);
-		if (err == 0)
-			err = plan_indirectly(ret, path, &file);
+		err = file_analysis_run(&file, 1, ret, &findings);
+		if (!err && !findings.is_allocator)
+			err = plan_indirectly(ret, path, &findings);
 	}
 	candidate_deinit(&file);
-	if (err < 0)
+	if (err)
 		probe_set_deinit(ret);
-	return err < 0 ? err : 0;
+	return err;
 }

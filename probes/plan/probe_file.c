@@ -59,7 +59,7 @@ int probe_file_set_source(struct probe_file *file, const struct probe_source *so
 	char fd_path[PROBE_FD_PATH_MAX];
 
 	*ret = (struct group_name){.owner = GROUP_OF_LEAKPROBE};
-	file->fd = fcntl(source->image->fd, F_DUPFD_CLOEXEC, 0);
+	file->fd = fcntl(source->fd, F_DUPFD_CLOEXEC, 0);
 	if (file->fd < 0)
 		return -errno;
 	file->owner = source->stat->st_uid;
@@ -72,7 +72,7 @@ int probe_file_set_source(struct probe_file *file, const struct probe_source *so
 		return -ENOMEM;
 	group_name_set_file(ret, source->display);
 	ret->inode_hash = group_name_inode_hash(source->stat->st_dev, source->stat->st_ino);
-	return elf_image_build_hash(source->image, &ret->build_hash);
+	return source->image ? elf_image_build_hash(source->image, &ret->build_hash) : 0;
 }
 
 static bool is_same_time(const struct timespec *a, const struct timespec *b)

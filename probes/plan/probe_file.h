@@ -62,7 +62,8 @@ struct probe_file {
 
 /* The file that probes are planned for. */
 struct probe_source {
-	const struct elf_image *image;
+	int fd;
+	const struct elf_image *image; /* NULL: the file was analysed elsewhere */
 	const struct stat *stat;
 	const char *path;    /* opens the file from here */
 	const char *display; /* as its process sees it */
@@ -70,7 +71,8 @@ struct probe_source {
 
 /*
  * Sets the descriptor, owner and names of @file; @allocator is its name for the user. Sets
- * *@ret_name to the name of its group. Returns 0 or a negative errno, not reported.
+ * *@ret_name to the name of its group, without a build_hash if there is no image. Returns 0 or a
+ * negative errno, not reported.
  */
 int probe_file_set_source(struct probe_file *file, const struct probe_source *source,
 			  const char *allocator, struct group_name *ret_name);

@@ -57,6 +57,11 @@ static const struct usdt_pool_call *find_call(const char *name)
 	return NULL;
 }
 
+const struct probe_schema *usdt_pool_probes_row(size_t nr)
+{
+	return nr < ARRAY_SIZE(usdt_pool_calls) ? &usdt_pool_calls[nr].call.schema : NULL;
+}
+
 bool usdt_pool_probes_has_name(const char *name)
 {
 	return find_call(name) != NULL;

@@ -11,6 +11,9 @@
 /* True if USDT probes of that name are these. */
 bool usdt_pool_probes_has_name(const char *name);
 
+/* The rows of their calls, by number; NULL: there are no more. */
+const struct probe_schema *usdt_pool_probes_row(size_t nr);
+
 /*
  * Appends a file with these probes to @set, if @source has some. Returns 0 or a negative errno, not
  * reported.

@@ -103,7 +103,8 @@ static int add_file(struct probe_set *set, const struct mapped_file *mapped,
 		if (!file.path) {
 			struct elf_image image;
 
-			const struct probe_source source = {.image = &image,
+			const struct probe_source source = {.fd = mapped->fd,
+							    .image = &image,
 							    .stat = &mapped->stat,
 							    .path = mapped->path,
 							    .display = mapped->display};

@@ -263,7 +263,8 @@ static int plan_targets(struct probe_set *set, const struct file_plan *plan,
 {
 	struct probe_file file = {.fd = -1, .has_resources = true};
 	struct group_name name;
-	const struct probe_source source = {.image = plan->image,
+	const struct probe_source source = {.fd = plan->mapped->fd,
+					    .image = plan->image,
 					    .stat = &plan->mapped->stat,
 					    .path = plan->mapped->path,
 					    .display = plan->mapped->display};

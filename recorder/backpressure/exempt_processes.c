@@ -263,7 +263,7 @@ int exempt_processes_exempt(struct backpressure *backpressure, const char *outpu
 		err = find_recorders(&recorders);
 		set_roles(backpressure, &recorders, TARGET_LEFT_OUT);
 		set_roles(backpressure, &readers, TARGET_LEFT_OUT);
-		backpressure_set_role(backpressure, getpid(), TARGET_LEFT_OUT);
+		backpressure_set_role(backpressure, getpid(), TARGET_RECORDER);
 		backpressure_set_role(backpressure, backpressure_watchdog_pid(backpressure),
 				      TARGET_LEFT_OUT);
 	}

@@ -73,6 +73,8 @@ int backpressure_syscall_stack(void *context)
 SEC("tp_btf/task_newtask")
 int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 {
+	if (everywhere && !(clone_flags & CLONE_THREAD))
+		leave_out_own_child(task);
 	if (!everywhere && !shared.closed && !(clone_flags & CLONE_THREAD) && current_target())
 		add_target(BPF_CORE_READ(task, tgid));
 	return 0;

@@ -468,6 +468,8 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 
 	if (by_events && !everywhere && target && clone_flags & CLONE_THREAD)
 		want_carriers(target);
+	if (everywhere && !(clone_flags & CLONE_THREAD))
+		leave_out_own_child(task);
 	if (everywhere || !recording || shared.closed || !target || clone_flags & CLONE_THREAD)
 		return 0;
 	/* Add the child before its first system call, whether or not its parent lives on. */

@@ -121,7 +121,19 @@ static bool is_left_out(void)
 {
 	struct target *target = find_target(bpf_get_current_pid_tgid() >> 32);
 
-	return target && target->role == TARGET_LEFT_OUT;
+	return target && target->role >= TARGET_LEFT_OUT;
+}
+
+/* For @everywhere: leaves out @task, a new process, if the recorder has forked it. */
+static __attribute__((unused)) void leave_out_own_child(struct task_struct *task)
+{
+	struct target *parent = find_target(bpf_get_current_pid_tgid() >> 32), *child;
+
+	if (!parent || parent->role != TARGET_RECORDER)
+		return;
+	child = add_target(BPF_CORE_READ(task, tgid));
+	if (child)
+		child->role = TARGET_LEFT_OUT;
 }
 
 /* With @everywhere: true if the current process is recorded. */

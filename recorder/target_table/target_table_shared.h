@@ -77,6 +77,7 @@ enum target_role {
 	TARGET_RECORDED,
 	TARGET_SPARED,	 /* recorded, but never stopped */
 	TARGET_LEFT_OUT, /* not recorded */
+	TARGET_RECORDER, /* not recorded, and neither are its children */
 };
 
 /* Whether a linked process may fork. Its children must inherit events first (fork_follow.h). */

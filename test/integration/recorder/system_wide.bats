@@ -53,6 +53,20 @@ record_machine() {
 	record_machine --perf-events --call-graph none
 }
 
+# Its own allocations would be recorded, and would slow down the analysis.
+@test "machine: the process that analyses new files for leakrec is left out" {
+	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" late.so malloc,free,calloc 10
+	attach_all -a --call-graph none
+	start_target maps_code "$PWD/late.so"
+	go_target
+	finish_target
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	perf script -i perf.data --show-task-events -F comm,event 2>/dev/null | grep leak-analyst >analyst
+	grep -q COMM analyst || fail "$(sort analyst | uniq -c)"
+	run ! grep -E 'malloc|free|calloc' analyst
+}
+
 @test "machine: the reader of the recording is left out" {
 	local watchdog_pid reader_pid out
 

@@ -278,7 +278,7 @@ static void plan_from(int fd, bool with_operators)
 	elf_image_build_hash(&image, &hash);
 	assert_int_equal(allocator_init(&allocator, &image, with_operators), 0);
 	if (allocator.nr > 0) {
-		const struct probe_source source = {&image, &stat, "/x", "/x"};
+		const struct probe_source source = {fd, &image, &stat, "/x", "/x"};
 
 		probe_plan_file(&set, &source, &allocator);
 	}
