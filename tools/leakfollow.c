@@ -2,12 +2,12 @@
 /* leakfollow: shows every operation on blocks of one size, as it happened. */
 #include "common/diag.h"
 #include "common/options.h"
-#include "common/output_file.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "common/size_range.h"
 #include "report/text/leaks_text.h"
 #include "report/text/resource_report.h"
+#include "tools/separation.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -204,12 +204,20 @@ static int run(struct follow *follow)
 		.kind = follow->kind,
 	};
 	struct progress progress = {0};
-	int err = analysis_init(&follow->analysis, &follow->stacks, &observer);
+	const struct separation separation = {
+		.inputs = follow->inputs,
+		.nr_inputs = follow->nr_inputs,
+		.symfs = follow->stacks.symfs,
+		.output = follow->output,
+	};
+	int err = separation_begin(&separation);
 
+	if (!err)
+		err = analysis_init(&follow->analysis, &follow->stacks, &observer);
 	/* Operations are written meanwhile, perhaps to the same terminal. */
 	follow->analysis.progress = isatty(STDOUT_FILENO) ? NULL : &progress;
 	if (!err)
-		err = follow->output ? output_file_redirect(follow->output) : 0;
+		err = follow->output ? separation_redirect(follow->output) : 0;
 	if (!err) {
 		puts("# columns: enter|exit COUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
 		err = analysis_read(&follow->analysis, follow->inputs, follow->nr_inputs);
@@ -224,6 +232,7 @@ static int run(struct follow *follow)
 	if (!err && follow->analysis.input.truncated)
 		err = -ENODATA;
 	analysis_deinit(&follow->analysis);
+	separation_end();
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }
 

@@ -4,7 +4,6 @@
 #include "common/colour.h"
 #include "common/diag.h"
 #include "common/options.h"
-#include "common/output_file.h"
 #include "common/pager.h"
 #include "common/quantity.h"
 #include "common/scope.h"
@@ -13,6 +12,7 @@
 #include "report/text/input_advice.h"
 #include "report/text/leaks_text.h"
 #include "tools/leakparse_options.h"
+#include "tools/separation.h"
 #include "parser/analysis/peak.h"
 #include "report/text/resource_report.h"
 #include "report/trees/diff_tree.h"
@@ -259,10 +259,10 @@ static int redirect_output(const struct leakparse_options *options, struct reade
 		reader->watch.style.columns = terminal_columns(STDOUT_FILENO);
 		/* --every prints while the recording comes in: the user must see it at once. */
 		if (!options->every_ns)
-			pager_start(&reader->pager);
+			separation_start_pager(&reader->pager);
 		return 0;
 	}
-	return output_file_redirect(options->output);
+	return separation_redirect(options->output);
 }
 
 /* Writes the report, and judges it. */
@@ -519,16 +519,26 @@ static int run(struct leakparse_options *options)
 	struct analysis analysis = {0};
 	struct reading reading = {0};
 	struct reader reader = {0};
-	int err = begin_watch(options, &analysis, &reader);
+	const struct separation separation = {
+		.inputs = options->inputs,
+		.nr_inputs = options->nr_inputs,
+		.symfs = options->stacks.symfs,
+		.output = options->output,
+		.on_leak = options->on_leak,
+	};
+	int err = separation_begin(&separation);
 
 	if (!err)
+		err = begin_watch(options, &analysis, &reader);
+	if (!err)
 		err = read_and_report(options, &reader, &analysis, &reading);
-	pager_finish(&reader.pager);
+	separation_finish_pager(&reader.pager);
 	analysis_deinit(&analysis);
 	diff_report_deinit(&reading.diff);
 	held_history_destroy(reading.history);
 	mark_changes_deinit(&reading.changes);
 	watch_deinit(&reader.watch);
+	separation_end();
 	if (err)
 		return DIAG_EXIT_FAILED;
 	return reader.watch.is_exceeded ? EXIT_LEAKS : DIAG_EXIT_OK;

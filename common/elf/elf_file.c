@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/elf/elf_file.h"
 
+#include "common/broker/broker.h"
 #include "common/diag.h"
 #include "common/elf/elf_section.h"
 #include "common/scope.h"
@@ -44,6 +45,9 @@ int elf_file_reopen(int path_fd, struct stat *ret_stat)
 
 int elf_file_open(const char *path, struct stat *ret_stat)
 {
+	if (broker_is_used())
+		return broker_open(BROKER_OPEN_ELF, path, ret_stat);
+
 	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
 
 	*ret_stat = (struct stat){0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/elf/root_file.h"
 
+#include "common/broker/broker.h"
 #include "common/elf/elf_file.h"
 #include "common/scope.h"
 
@@ -16,6 +17,9 @@ int root_file_open(const char *root, const char *path, struct stat *ret_stat)
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
+
+	if (broker_is_used())
+		return broker_open(BROKER_OPEN_BELOW, path, ret_stat);
 
 	_cleanup_close_ int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/proc/living_thread.h"
 
+#include "common/broker/broker.h"
 #include "common/proc/proc_file.h"
 #include "common/scope.h"
 
@@ -68,7 +69,12 @@ size_t living_threads(pid_t pid, pid_t *ret, size_t max)
 
 pid_t living_thread(pid_t pid)
 {
+	const struct broker_request request = {BROKER_FIND_THREAD, .number = pid, .fd = -1};
 	pid_t tid;
+	int fd;
 
-	return living_threads(pid, &tid, 1) ? tid : pid;
+	if (!broker_is_used())
+		return living_threads(pid, &tid, 1) ? tid : pid;
+	tid = broker_ask(&request, &fd);
+	return tid > 0 ? tid : pid;
 }

@@ -4,9 +4,9 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "parser/analysis/sample_stacks.h"
+#include "parser/bytes/perf_source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 /* Returned by callbacks: enough was read. */
@@ -442,14 +442,12 @@ struct perf_consumer analysis_consumer(struct analysis *analysis)
 static int read_one(struct analysis *analysis, const char *path)
 {
 	struct perf_consumer consumer = analysis_consumer(analysis);
-	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	_cleanup_close_ int fd = path ? perf_source_open(path) : -1;
 	int err;
 
 	if (path && fd < 0) {
-		err = errno;
-
-		diag_error("cannot read %s: %s", path, strerror(err));
-		return -err;
+		diag_error("cannot read %s: %s", path, strerror(-fd));
+		return fd;
 	}
 	if (!path && isatty(STDIN_FILENO)) {
 		diag_error(

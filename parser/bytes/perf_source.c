@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/bytes/perf_source.h"
 
+#include "common/broker/broker.h"
 #include "common/diag.h"
+#include "common/output_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -153,63 +155,67 @@ bool perf_source_contains(const struct perf_source *source, uint64_t offset,
 	return offset <= source->size_bytes && section_size_bytes <= source->size_bytes - offset;
 }
 
-static int open_temporary(const char *directory)
+int perf_source_open(const char *path)
 {
+	int fd;
+
+	if (broker_is_used())
+		return broker_open(BROKER_OPEN_INPUT, path, NULL);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Where temporary files are made. */
+static const char *temporary_directory(void)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return directory && *directory ? directory : "/tmp";
+}
+
+int perf_source_open_temporary(void)
+{
+	const char *directory = temporary_directory();
 	_cleanup_free_ char *path = NULL;
 	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+	if (fd >= 0)
 		return fd;
+	if (errno != EOPNOTSUPP && errno != EISDIR)
+		return -errno;
 	/* The file system lacks O_TMPFILE. */
 	if (asprintf(&path, "%s/leakparse.XXXXXX", directory) < 0) {
 		path = NULL;
-		errno = ENOMEM;
-		return -1;
+		return -ENOMEM;
 	}
 	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
+	if (fd < 0)
+		return -errno;
+	unlink(path);
 	return fd;
-}
-
-static int write_all(int fd, const uint8_t *bytes, size_t size_bytes)
-{
-	while (size_bytes > 0) {
-		ssize_t written = write(fd, bytes, size_bytes);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		bytes += written;
-		size_bytes -= (size_t)written;
-	}
-	return 0;
 }
 
 int perf_source_spool(struct perf_source *source, const void *head, size_t head_bytes)
 {
-	const char *directory = getenv("TMPDIR");
 	_cleanup_free_ uint8_t *buffer = malloc(COPY_BYTES);
 	_cleanup_close_ int fd = -1;
 	ssize_t got;
 	int err;
 
-	if (!directory || !*directory)
-		directory = "/tmp";
 	if (!buffer)
 		return -ENOMEM;
-	fd = open_temporary(directory);
-	err = fd < 0 ? -errno : write_all(fd, head, head_bytes);
+	fd = broker_is_used() ? broker_open(BROKER_OPEN_TEMPORARY, NULL, NULL)
+			      : perf_source_open_temporary();
+	err = fd < 0 ? fd : output_write_all(fd, head, head_bytes);
 	while (!err && (got = perf_source_read(source, buffer, COPY_BYTES)) != 0) {
 		if (got < 0)
 			return (int)got;
-		err = write_all(fd, buffer, (size_t)got);
+		err = output_write_all(fd, buffer, (size_t)got);
 	}
 	if (err) {
 		diag_error("%s: a perf.data file in a pipe needs a temporary copy in %s: %s; "
 			   "redirect the file to standard input instead, or set TMPDIR",
-			   source->name, directory, strerror(-err));
+			   source->name, temporary_directory(), strerror(-err));
 		return err;
 	}
 	source->size_bytes = source->position;

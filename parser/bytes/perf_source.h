@@ -30,6 +30,9 @@ struct perf_source {
 	struct perf_decompressor *decompressor; /* replaces fd; NULL: none */
 };
 
+/* Opens a recording. Returns a descriptor that the caller closes, or a negative errno. */
+int perf_source_open(const char *path);
+
 /* Reports nothing and cannot fail. @fd and @name stay the caller's. Free with _deinit(). */
 void perf_source_init(struct perf_source *source, int fd, const char *name);
 /* As perf_source_init(), for the output of @decompressor, which stays the caller's. */
@@ -74,5 +77,8 @@ bool perf_source_contains(const struct perf_source *source, uint64_t offset,
  * $TMPDIR or /tmp. Returns 0 or a negative errno (reported).
  */
 int perf_source_spool(struct perf_source *source, const void *head, size_t head_bytes);
+
+/* Opens such a file. Returns a descriptor that the caller closes, or a negative errno. */
+int perf_source_open_temporary(void);
 
 #endif

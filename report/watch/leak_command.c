@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/watch/leak_command.h"
 
+#include "common/broker/broker.h"
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/output_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -25,12 +27,13 @@ struct leak_command {
 	char *text; /* its words, each with a zero byte at its end */
 	char **words;
 	struct running running[LEAK_COMMAND_MAX_RUNNING];
-	size_t nr_running;
+	size_t nr_running, max_running;
 	uint64_t max_run_ns;
 	bool has_failed;
 };
 
-int leak_command_create(const char *text, uint64_t max_run_ns, struct leak_command **ret)
+int leak_command_create(const char *text, uint64_t max_run_ns, size_t max_running,
+			struct leak_command **ret)
 {
 	struct leak_command *command = calloc(1, sizeof(*command));
 	size_t nr = 0;
@@ -40,6 +43,9 @@ int leak_command_create(const char *text, uint64_t max_run_ns, struct leak_comma
 	if (!command)
 		return -ENOMEM;
 	command->max_run_ns = max_run_ns;
+	command->max_running = max_running && max_running < LEAK_COMMAND_MAX_RUNNING
+				       ? max_running
+				       : LEAK_COMMAND_MAX_RUNNING;
 	command->text = strdup(text);
 	command->words = calloc(strlen(text) / 2 + 2, sizeof(char *));
 	if (!command->text || !command->words)
@@ -57,6 +63,11 @@ void leak_command_destroy(struct leak_command *command)
 	free(command->text);
 	free(command->words);
 	free(command);
+}
+
+size_t leak_command_max(const struct leak_command *command)
+{
+	return command->max_running;
 }
 
 /* What is wrong with one command is likely to be wrong with all: it is said once. */
@@ -148,36 +159,27 @@ static int spawn(const struct leak_command *command, int input_fd, pid_t *ret)
 	return err;
 }
 
-/* A file in memory, which the command can read without anybody's help. Returns -1 with errno. */
+/* A file in memory, which the command can read without anybody's help; or a negative errno. */
 static int input_file(const char *input, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("leak", MFD_CLOEXEC);
+	int err = fd < 0 ? -errno : output_write_all(fd, input, size);
 
-	if (fd < 0)
-		return -1;
-	for (size_t done = 0; done < size;) {
-		ssize_t nr = write(fd, input + done, size - done);
-
-		if (nr < 0)
-			return -1;
-		done += (size_t)nr;
-	}
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return -1;
-	return steal_fd(fd);
+	if (!err && lseek(fd, 0, SEEK_SET) < 0)
+		err = -errno;
+	return err ? err : steal_fd(fd);
 }
 
-int leak_command_start(struct leak_command *command, const char *input, size_t size)
+/* @input_fd: a negative errno if there is none. */
+static int start(struct leak_command *command, int input_fd)
 {
-	_cleanup_close_ int fd = -1;
 	pid_t pid = 0;
 	int err;
 
 	reap(command);
-	if (command->nr_running == LEAK_COMMAND_MAX_RUNNING)
+	if (command->nr_running == command->max_running)
 		return -EAGAIN;
-	fd = input_file(input, size);
-	err = fd < 0 ? errno : spawn(command, fd, &pid);
+	err = input_fd < 0 ? -input_fd : spawn(command, input_fd, &pid);
 	if (!err) {
 		command->running[command->nr_running++] =
 			(struct running){.pid = pid, .start_ns = clock_now_ns()};
@@ -188,10 +190,40 @@ int leak_command_start(struct leak_command *command, const char *input, size_t s
 	return 0;
 }
 
+int leak_command_start(struct leak_command *command, const char *input, size_t size)
+{
+	_cleanup_close_ int fd = input_file(input, size);
+	const struct broker_request request = {BROKER_START_COMMAND, .fd = fd};
+	int no_fd;
+
+	return broker_is_used() ? broker_ask(&request, &no_fd) : start(command, fd);
+}
+
+int leak_command_serve_start(void *context, const struct broker_request *request, int *ret_fd)
+{
+	(void)ret_fd;
+	return start(context, request->fd < 0 ? -EBADF : request->fd);
+}
+
+int leak_command_serve_wait(void *context, const struct broker_request *request, int *ret_fd)
+{
+	(void)ret_fd;
+	return leak_command_wait(context, (size_t)request->number, request->until_ns);
+}
+
 bool leak_command_wait(struct leak_command *command, size_t nr, uint64_t until_ns)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
+	const struct broker_request request = {
+		BROKER_WAIT_FOR_COMMAND,
+		.number = (int64_t)nr,
+		.until_ns = until_ns,
+		.fd = -1,
+	};
+	int no_fd;
 
+	if (broker_is_used())
+		return broker_ask(&request, &no_fd) == 1;
 	for (;;) {
 		reap(command);
 		if (command->nr_running < nr)

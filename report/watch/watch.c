@@ -14,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the command; and of all that is left at the end. */
-#define MAX_RUN_NS     UINT64_C(60000000000)
-
 #define TOP_LEFT       "\033[H"
 #define CLEAR_TO_RIGHT "\033[K"
 #define CLEAR_BELOW    "\033[J"
@@ -29,7 +26,8 @@ int watch_init(struct watch *watch)
 	if (!watch->memory)
 		err = -ENOMEM;
 	if (!err && watch->command_text)
-		err = leak_command_create(watch->command_text, MAX_RUN_NS, &watch->command);
+		err = leak_command_create(watch->command_text, LEAK_COMMAND_MAX_RUN_NS,
+					  watch->max_commands, &watch->command);
 	if (err)
 		diag_error("cannot watch for leaks: %s", strerror(-err));
 	return err;
@@ -102,7 +100,8 @@ static int report_cause(struct watch *watch, const struct leak_report *report,
 		return err;
 	if (!is_reported) {
 		if (wait_until_ns)
-			leak_command_wait(watch->command, LEAK_COMMAND_MAX_RUNNING, wait_until_ns);
+			leak_command_wait(watch->command, leak_command_max(watch->command),
+					  wait_until_ns);
 		if (leak_command_start(watch->command, text, size)) {
 			/* At the next tick, or never. */
 			watch->nr_unreported += wait_until_ns != 0;
@@ -161,7 +160,7 @@ static int judge_causes(struct watch *watch, const struct leak_report *report,
 
 int watch_finish(struct watch *watch, const struct leak_report *report)
 {
-	uint64_t until_ns = clock_now_ns() + MAX_RUN_NS;
+	uint64_t until_ns = clock_now_ns() + LEAK_COMMAND_MAX_RUN_NS;
 	int err = judge_causes(watch, report, until_ns);
 
 	if (err)

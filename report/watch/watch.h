@@ -26,6 +26,7 @@ struct watch {
 	bool draws; /* each tick writes a summary to standard output */
 	struct summary_report_style style;
 	const char *command_text; /* --on-leak; NULL: none */
+	size_t max_commands;	  /* that run at a time; 0: LEAK_COMMAND_MAX_RUNNING */
 
 	bool is_exceeded; /* result: the limit was */
 

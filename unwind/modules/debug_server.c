@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
 #include "common/quantity.h"
+#include "common/scope.h"
 
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
@@ -13,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ull
+#define NS_PER_S     1000000000ull
+#define MAX_BUILD_ID 64
 
 /* libdebuginfod, which pulls in libcurl, is loaded only if it is needed. */
 struct library {
@@ -181,13 +183,13 @@ static void end_fetch(struct debug_server *server, int result)
 		  server->name, (double)taken_ns / (double)NS_PER_S, DEBUGINFOD_URLS_ENV_VAR);
 }
 
-int debug_server_fetch(struct debug_server *server, const char *name, const uint8_t *build_id,
-		       size_t build_id_size, char **ret_path)
+/* Fetches without a look into the file. */
+static int fetch(struct debug_server *server, const char *name, const uint8_t *build_id,
+		 size_t build_id_size, char **ret_path)
 {
-	char *path = NULL;
 	int fd;
 
-	if (server->gave_up || !build_id_size)
+	if (server->gave_up)
 		return -ENOENT;
 	if (!start_client(server)) {
 		server->gave_up = true;
@@ -197,9 +199,81 @@ int debug_server_fetch(struct debug_server *server, const char *name, const uint
 	server->begin_ns = server->last_byte_ns = now_ns();
 	server->nr_bytes = 0;
 	server->timed_out = server->shown = false;
-	fd = server->library.find_debuginfo(server->client, build_id, (int)build_id_size, &path);
+	fd = server->library.find_debuginfo(server->client, build_id, (int)build_id_size, ret_path);
 	end_fetch(server, fd);
 	server->name = NULL;
+	return fd < 0 ? -ENOENT : fd;
+}
+
+/* "BUILD-ID NAME"; NULL: out of memory. */
+static char *format_wanted(const char *name, const uint8_t *build_id, size_t build_id_size)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < build_id_size; i++)
+		fprintf(out, "%02x", build_id[i]);
+	fprintf(out, " %s", name);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Returns the size of the build-id before the name; 0: the text is not as format_wanted() makes it.
+ */
+static size_t parse_wanted(const char *text, uint8_t build_id[MAX_BUILD_ID], const char **ret_name)
+{
+	size_t size = 0;
+
+	for (; size < MAX_BUILD_ID && *text && *text != ' '; size++, text += 2)
+		if (sscanf(text, "%2hhx", &build_id[size]) != 1 || !text[1])
+			return 0;
+	*ret_name = text + 1;
+	return *text == ' ' ? size : 0;
+}
+
+int debug_server_serve(void *context, const struct broker_request *request, int *ret_fd)
+{
+	static struct debug_server *server;
+	uint8_t build_id[MAX_BUILD_ID];
+	char *path = NULL;
+	const char *name;
+	size_t size = parse_wanted(request->text, build_id, &name);
+
+	(void)context;
+	if (!size || (!server && debug_server_create(&server)) || !server)
+		return -EINVAL;
+	*ret_fd = fetch(server, name, build_id, size, &path);
+	free(path);
+	return *ret_fd < 0 ? *ret_fd : 0;
+}
+
+/* The path is for messages: nothing is there. */
+static int fetch_by_broker(const char *name, const uint8_t *build_id, size_t build_id_size,
+			   char **ret_path)
+{
+	_cleanup_free_ char *text = format_wanted(name, build_id, build_id_size);
+	int fd = text ? broker_open(BROKER_FETCH_DEBUG, text, NULL) : -ENOMEM;
+
+	if (fd >= 0 && asprintf(ret_path, "/debuginfod/%s", text) < 0)
+		*ret_path = NULL;
+	return fd;
+}
+
+int debug_server_fetch(struct debug_server *server, const char *name, const uint8_t *build_id,
+		       size_t build_id_size, char **ret_path)
+{
+	char *path = NULL;
+	int fd;
+
+	if (!build_id_size || build_id_size > MAX_BUILD_ID)
+		return -ENOENT;
+	fd = broker_is_used() ? fetch_by_broker(name, build_id, build_id_size, &path)
+			      : fetch(server, name, build_id, build_id_size, &path);
 	if (fd < 0)
 		return -ENOENT;
 	if (!elf_file_expands_well(fd, path)) {

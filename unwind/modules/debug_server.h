@@ -7,6 +7,8 @@
 #ifndef LEAKTOOLS_UNWIND_DEBUG_SERVER_H
 #define LEAKTOOLS_UNWIND_DEBUG_SERVER_H
 
+#include "common/broker/broker.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,5 +28,8 @@ void debug_server_destroy(struct debug_server *server);
  */
 int debug_server_fetch(struct debug_server *server, const char *name, const uint8_t *build_id,
 		       size_t build_id_size, char **ret_path);
+
+/* The broker's part of that (BROKER_FETCH_DEBUG). It has a server of its own, without @context. */
+int debug_server_serve(void *context, const struct broker_request *request, int *ret_fd);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/names/jit_names.h"
 
+#include "common/broker/broker.h"
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
 #include "common/elf/root_file.h"
@@ -22,6 +23,7 @@
 
 #define OPEN_FLAGS     (O_PATH | O_CLOEXEC | O_NOFOLLOW) /* elf_file_reopen() does the rest */
 #define MAX_STEPS_BACK 256				 /* over overlapping pieces */
+#define MAP_PATH_SIZE  64
 
 /* Opens the file in the process's own root; no link leads out of it. Returns -1 on failure. */
 static int open_in_root(pid_t pid, pid_t own_pid)
@@ -40,12 +42,26 @@ static int open_in_root(pid_t pid, pid_t own_pid)
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-/* Opens the trusted file, if any. */
-static int open_map(pid_t pid, const char *symfs, const char *path)
+static void format_path(char path[MAP_PATH_SIZE], pid_t pid)
 {
+	snprintf(path, MAP_PATH_SIZE, "/tmp/perf-%d.map", (int)pid);
+}
+
+/* Opens the trusted file, if any. Returns -1 on failure. */
+static int open_map(pid_t pid, const char *symfs)
+{
+	const struct broker_request request = {BROKER_OPEN_JIT_NAMES, .number = pid, .fd = -1};
+	char path[MAP_PATH_SIZE];
 	struct process_status status;
 	struct stat st;
 
+	if (broker_is_used()) {
+		int passed;
+
+		broker_ask(&request, &passed);
+		return passed;
+	}
+	format_path(path, pid);
 	if (symfs) {
 		int fd = root_file_open(symfs, path, &st);
 
@@ -68,6 +84,14 @@ static int open_map(pid_t pid, const char *symfs, const char *path)
 		return -1;
 	}
 	return steal_fd(readable);
+}
+
+int jit_names_serve(void *context, const struct broker_request *request, int *ret_fd)
+{
+	if (request->number <= 0 || request->number > INT32_MAX)
+		return -EINVAL;
+	*ret_fd = open_map((pid_t)request->number, context);
+	return *ret_fd < 0 ? -ENOENT : 0;
 }
 
 /* Reads up to JIT_MAX_FILE bytes. *@ret_text is NULL if there is nothing to read. */
@@ -236,17 +260,17 @@ static int parse(struct jit_names *names, char *text, size_t size)
 
 int jit_names_init(struct jit_names *names, pid_t pid, const char *symfs)
 {
-	char path[64], *text;
+	char path[MAP_PATH_SIZE], *text;
 	size_t size;
 
 	*names = (struct jit_names){0};
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
-	_cleanup_close_ int fd = open_map(pid, symfs, path);
+	_cleanup_close_ int fd = open_map(pid, symfs);
 	if (fd < 0)
 		return 0;
 	int err = read_text(fd, &text, &size);
 	if (err || !text)
 		return err;
+	format_path(path, pid);
 	names->path = strdup(path);
 	if (!names->path) {
 		free(text);

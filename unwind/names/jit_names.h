@@ -13,6 +13,8 @@
 #ifndef LEAKTOOLS_UNWIND_JIT_NAMES_H
 #define LEAKTOOLS_UNWIND_JIT_NAMES_H
 
+#include "common/broker/broker.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -40,6 +42,9 @@ struct jit_names {
  */
 int jit_names_init(struct jit_names *names, pid_t pid, const char *symfs);
 void jit_names_deinit(struct jit_names *names);
+
+/* The broker's part of that (BROKER_OPEN_JIT_NAMES). @context: symfs. */
+int jit_names_serve(void *context, const struct broker_request *request, int *ret_fd);
 
 /* The piece that holds @address, or NULL. */
 const struct jit_piece *jit_names_find(const struct jit_names *names, uint64_t address);

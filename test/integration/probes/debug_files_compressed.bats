@@ -60,5 +60,20 @@ teardown() {
 	record_only
 	parse
 	check_unnamed
-	assert_equal "notes" "$(grep -c '/chain.debug: its compressed sections would take' leakparse.err)" 1
+	# Root's leakparse does not even open it: it is no ELF file.
+	assert_equal "notes" "$(grep -c '/chain.debug: its compressed sections would take' leakparse.err)" $((UID != 0))
+}
+
+@test "debug files: the C library's, as the distribution has left it" {
+	local files=$BUILD_DIR/test/plain_debug/list
+
+	[[ -s $files ]] || skip "the C library's debug file is not installed"
+	"$BIN/leakrec" --call-graph dwarf -- "$TARGETS/sizes" >truth 2>leakrec.err
+	"$BIN/leakparse" --order time -i perf.data >leaks
+	grep -q '/libc-start.c:[0-9]' leaks || fail "$(cat leaks)"
+	# Only `isolated` has uncompressed ones.
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	unshare -m sh -euc 'while read -r file; do umount "$file"; done <"$1"
+		exec "$2/leakparse" --order time -i perf.data' sh "$files" "$BIN" >compressed || fail "$(cat compressed)"
+	diff leaks compressed
 }

@@ -24,7 +24,7 @@ static struct leak_command *create(const char *text, uint64_t max_run_ns)
 {
 	struct leak_command *command;
 
-	assert_int_equal(leak_command_create(text, max_run_ns, &command), 0);
+	assert_int_equal(leak_command_create(text, max_run_ns, 0, &command), 0);
 	return command;
 }
 
