@@ -2,6 +2,8 @@
 #include "probes/x86/code_jumps.h"
 
 #include "probes/elf/analysis_limit.h"
+#include "probes/elf/frame_table.h"
+#include "probes/x86/code_segment.h"
 
 #include "common/scope.h"
 
@@ -21,7 +23,7 @@ static bool may_be_jump(const uint8_t *code, size_t at)
 }
 
 void code_jumps_scan(const uint8_t *code, size_t size_bytes, uint64_t offset,
-		     struct code_span *spans, size_t nr)
+		     struct code_span *spans, size_t nr, code_jump_check *is_real, void *context)
 {
 	for (size_t at = 0; at + DISTANCE_BYTES < size_bytes; at++) {
 		int32_t distance;
@@ -32,13 +34,64 @@ void code_jumps_scan(const uint8_t *code, size_t size_bytes, uint64_t offset,
 		memcpy(&distance, code + at + 1, DISTANCE_BYTES);
 		target = offset + at + 1 + DISTANCE_BYTES + (uint64_t)(int64_t)distance;
 		for (size_t i = 0; i < nr; i++)
-			if (target >= spans[i].first && target <= spans[i].last &&
+			if (!spans[i].is_entered && target >= spans[i].first &&
+			    target <= spans[i].last &&
 			    (offset + at < spans[i].own_begin || offset + at >= spans[i].own_end))
-				spans[i].is_entered = true;
+				spans[i].is_entered = !is_real || is_real(context, offset + at);
 	}
 }
 
-static int scan_segment(const struct elf_image *image, uint64_t offset, uint64_t size_bytes,
+/* A file whose code is searched. */
+struct searched_file {
+	const struct elf_image *image;
+	struct frame_table frames;
+	bool has_frames; /* they were read, as far as that is possible */
+};
+
+/* The piece of code that holds @offset of the file, as .eh_frame has it, or NULL. */
+static const struct frame_entry *find_piece(struct searched_file *file, uint64_t offset)
+{
+	uint64_t address;
+
+	if (!file->has_frames && frame_table_init(&file->frames, file->image))
+		frame_table_deinit(&file->frames);
+	file->has_frames = true;
+	if (!elf_image_address(file->image, offset, &address))
+		return NULL;
+	return frame_table_find(&file->frames, address);
+}
+
+/*
+ * A code_jump_check. Decodes the piece of code around the byte, from its beginning to its end. The
+ * byte is none of a jump's opcode if the instruction that holds it is another one. True if in
+ * doubt: there is no such piece, or something in it is not an instruction.
+ */
+static bool is_real_jump(void *context, uint64_t offset)
+{
+	struct searched_file *file = context;
+	const struct frame_entry *piece = find_piece(file, offset);
+	struct code_segment segment;
+	struct instruction instruction;
+	bool is_real = true;
+	uint64_t at, end, target;
+
+	if (!piece || analysis_limit_is_reached(piece->end - piece->first) ||
+	    !code_segment_init(&segment, file->image, offset))
+		return true;
+	at = code_segment_offset(&segment, piece->first);
+	end = code_segment_offset(&segment, piece->end);
+	while (at < end && code_segment_decode(&segment, at, &instruction)) {
+		uint64_t next = at + instruction.info.length;
+
+		if (offset >= at && offset < next)
+			is_real = next == offset + 1 + DISTANCE_BYTES &&
+				  instruction_target(&instruction, at, &target);
+		at = next;
+	}
+	return is_real || at != end;
+}
+
+static int scan_segment(struct searched_file *file, uint64_t offset, uint64_t size_bytes,
 			struct code_span *spans, size_t nr)
 {
 	_cleanup_free_ uint8_t *chunk = malloc(CHUNK_BYTES);
@@ -52,11 +105,11 @@ static int scan_segment(const struct elf_image *image, uint64_t offset, uint64_t
 		 * this one.
 		 */
 		size_t step = len - DISTANCE_BYTES - 1;
-		int err = elf_image_read(image, offset, chunk, len);
+		int err = elf_image_read(file->image, offset, chunk, len);
 
 		if (err || analysis_limit_is_reached(len))
 			return err;
-		code_jumps_scan(chunk, len, offset, spans, nr);
+		code_jumps_scan(chunk, len, offset, spans, nr, is_real_jump, file);
 		if (len == size_bytes)
 			break;
 		offset += step;
@@ -67,6 +120,7 @@ static int scan_segment(const struct elf_image *image, uint64_t offset, uint64_t
 
 int code_jumps_find(const struct elf_image *image, struct code_span *spans, size_t nr)
 {
+	struct searched_file file = {.image = image};
 	uint64_t offset, size_bytes, left_bytes = MAX_CODE_BYTES;
 	int err = 0;
 
@@ -78,7 +132,8 @@ int code_jumps_find(const struct elf_image *image, struct code_span *spans, size
 			break;
 		}
 		left_bytes -= size_bytes;
-		err = scan_segment(image, offset, size_bytes, spans, nr);
+		err = scan_segment(&file, offset, size_bytes, spans, nr);
 	}
+	frame_table_deinit(&file.frames);
 	return err;
 }

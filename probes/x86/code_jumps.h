@@ -6,8 +6,9 @@
  *
  * Every byte is treated as the possible start of a jump with a 32-bit distance. So no jump is
  * overlooked. A byte that begins no jump looks like one into a span about once in some thousand
- * million. Jumps with 8-bit distances are ignored: they do not reach beyond the neighbouring
- * functions.
+ * million. If the piece of code around it, which .eh_frame describes, is nothing but instructions
+ * from its beginning to its end, these show whether it begins one. Jumps with 8-bit distances are
+ * ignored: they do not reach beyond the neighbouring functions.
  */
 #ifndef LEAKTOOLS_PROBES_CODE_JUMPS_H
 #define LEAKTOOLS_PROBES_CODE_JUMPS_H
@@ -27,8 +28,14 @@ struct code_span {
  */
 int code_jumps_find(const struct elf_image *image, struct code_span *spans, size_t nr);
 
-/* The same for @size_bytes of code, which are at @offset of the file. */
+/* True if @offset of the file is the last byte of a jump's opcode. */
+typedef bool code_jump_check(void *context, uint64_t offset);
+
+/*
+ * The same for @size_bytes of code, which are at @offset of the file. What looks like a jump counts
+ * if @is_real is NULL or says that it is one.
+ */
 void code_jumps_scan(const uint8_t *code, size_t size_bytes, uint64_t offset,
-		     struct code_span *spans, size_t nr);
+		     struct code_span *spans, size_t nr, code_jump_check *is_real, void *context);
 
 #endif

@@ -225,7 +225,7 @@ static void jumps_from_elsewhere_are_seen(void **state)
 	};
 
 	code_jumps_scan(jumps->code, code_case_size(jumps), 0x1000, spans,
-			sizeof(spans) / sizeof(spans[0]));
+			sizeof(spans) / sizeof(spans[0]), NULL, NULL);
 	assert_true(spans[0].is_entered);
 	assert_true(spans[1].is_entered);
 	assert_true(spans[2].is_entered);
@@ -235,7 +235,7 @@ static void jumps_from_elsewhere_are_seen(void **state)
 	assert_true(spans[6].is_entered);
 	assert_true(spans[7].is_entered);
 	spans[0].is_entered = false;
-	code_jumps_scan(jumps->code, 4, 0x1000, spans, 1);
+	code_jumps_scan(jumps->code, 4, 0x1000, spans, 1, NULL, NULL);
 	assert_false(spans[0].is_entered);
 }
 
