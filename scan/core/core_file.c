@@ -200,7 +200,7 @@ static void count_unread(struct core *core)
 			segment->p_type == PT_LOAD ? snapshot_region(snapshot, segment->p_vaddr)
 						   : NULL;
 
-		if (region && region->is_writable && region->inode == 0)
+		if (region && region->is_writable && !region->has_file)
 			unread_memory_add(&snapshot->unread, segment->p_vaddr,
 					  segment->p_memsz - segment->p_filesz);
 	}

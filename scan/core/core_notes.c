@@ -82,7 +82,7 @@ static int set_file(struct snapshot *snapshot, const uint64_t *range, const char
 		struct scan_region *region = &snapshot->regions[i];
 		char *copy;
 
-		if (region->start < range[0] || region->inode)
+		if (region->start < range[0] || region->has_file)
 			continue;
 		if (size > *paths_left)
 			return -E2BIG;
@@ -92,7 +92,7 @@ static int set_file(struct snapshot *snapshot, const uint64_t *range, const char
 			return -ENOMEM;
 		free(region->path);
 		region->path = copy;
-		region->inode = 1; /* the number is not in the core file */
+		region->has_file = true; /* the number is not in the core file */
 		region->file_offset = range[2] + (region->start - range[0]);
 	}
 	return 0;

@@ -152,7 +152,8 @@ int glibc_arenas_find(struct glibc *glibc)
 	for (size_t i = 0; i < snapshot->nr_regions && !err; i++) {
 		const struct scan_region *region = &snapshot->regions[i];
 
-		if (!region->bytes || !region->inode || !region->is_writable || region->is_shared)
+		if (!region->bytes || !region->has_file || !region->is_writable ||
+		    region->is_shared)
 			continue;
 		for (size_t j = 0; j < region->nr_runs && !err; j++)
 			err = search_run(glibc, region, &region->runs[j], &nr_libcs);

@@ -194,7 +194,7 @@ static int search_run(struct search *search, const struct page_run *run)
 
 static bool may_be_mapped(const struct scan_region *region)
 {
-	return !region->inode && !region->is_shared && strncmp(region->path, "[stack", 6) != 0;
+	return !region->has_file && !region->is_shared && strncmp(region->path, "[stack", 6) != 0;
 }
 
 /* Searches the regions from number @first on that the program may see as one. */

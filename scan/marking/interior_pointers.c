@@ -39,7 +39,7 @@ static bool is_vtable(const struct snapshot *snapshot, uint64_t address)
 {
 	const struct scan_region *region = snapshot_region(snapshot, address);
 
-	return region && region->inode && !region->is_writable && address % WORD == 0;
+	return region && region->has_file && !region->is_writable && address % WORD == 0;
 }
 
 /* A base class's part of an object: its table says how far it is from the object's start. */

@@ -149,10 +149,10 @@ static const struct scan_region *file_region(const struct snapshot *snapshot, ui
 
 	if (i == snapshot->nr_regions || region->start > address)
 		return NULL;
-	if (!region->inode && i > 0 && region[-1].end == region->start && region[-1].inode &&
+	if (!region->has_file && i > 0 && region[-1].end == region->start && region[-1].has_file &&
 	    region[-1].is_writable && region->path[0] == '\0')
 		region--;
-	return region->inode && !region->is_shared ? region : NULL;
+	return region->has_file && !region->is_shared ? region : NULL;
 }
 
 /* The address, as linked, of a byte that is @offset behind the file's byte @file_offset. */

@@ -41,7 +41,7 @@ static const struct scan_region *constant_region(const struct object_types *type
 {
 	const struct scan_region *region = snapshot_region(types->snapshot, address);
 
-	return region && region->inode && !region->is_writable ? region : NULL;
+	return region && region->has_file && !region->is_writable ? region : NULL;
 }
 
 static bool read_name(const struct object_types *types, uint64_t address, char *ret, size_t size)

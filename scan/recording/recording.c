@@ -56,7 +56,7 @@ static bool has_same_code(const struct analysis *analysis, const struct snapshot
 	for (size_t i = 0; i < snapshot->nr_regions; i++) {
 		const struct scan_region *region = &snapshot->regions[i];
 
-		if (region->is_executable && region->inode &&
+		if (region->is_executable && region->has_file &&
 		    stack_store_is_code(analysis->stacks, snapshot->pid, region->start + 1))
 			return true;
 	}

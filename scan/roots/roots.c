@@ -101,7 +101,7 @@ static bool may_be_in_malloc(const struct building *building, const struct scan_
 		snapshot_region(building->roots->snapshot, thread->registers.pc);
 	bool in_call = thread->registers.syscall >= 0;
 
-	if (!code || !code->inode)
+	if (!code || !code->has_file)
 		return false;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (thread->registers.syscall == calls[i])
@@ -122,7 +122,7 @@ static void list_libcs(struct building *building)
 		const struct scan_region *data =
 			snapshot_region(heap->snapshot, heap->arenas[i].address);
 
-		if (data && data->inode)
+		if (data && data->has_file)
 			building->libcs[building->nr_libcs++] = data->path;
 	}
 }
@@ -301,9 +301,10 @@ static int add_regions(struct building *building)
 
 	for (size_t i = 0; i < snapshot->nr_regions; i++) {
 		const struct scan_region *region = &snapshot->regions[i];
-		enum root_kind kind = region->has_code || (region->is_executable && !region->inode)
-					      ? ROOT_CODE
-					      : ROOT_DATA;
+		enum root_kind kind =
+			region->has_code || (region->is_executable && !region->has_file)
+				? ROOT_CODE
+				: ROOT_DATA;
 
 		for (size_t j = 0; region->bytes && j < region->nr_runs && !err; j++)
 			err = add_rest(building, kind, i, region->runs[j].start,

@@ -75,7 +75,7 @@ static bool find_block(const struct snapshot *snapshot, uint64_t control, uint64
 static bool is_main_stack(const struct snapshot *snapshot, const struct scan_thread *thread,
 			  const struct scan_region *region)
 {
-	if (!region || region->inode)
+	if (!region || region->has_file)
 		return false;
 	return snapshot->is_core ? thread->tid == snapshot->pid
 				 : strcmp(region->path, "[stack]") == 0;
@@ -175,7 +175,7 @@ static int find_controls(struct controls *controls, const struct snapshot *snaps
 	for (size_t i = 0; i < snapshot->nr_regions; i++) {
 		const struct scan_region *region = &snapshot->regions[i];
 
-		if (!region->bytes || region->inode || region->is_shared || !region->is_writable)
+		if (!region->bytes || region->has_file || region->is_shared || !region->is_writable)
 			continue;
 		for (size_t j = 0; j < region->nr_runs && !err; j++)
 			err = search_run(controls, snapshot, region, &region->runs[j]);

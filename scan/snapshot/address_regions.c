@@ -56,6 +56,9 @@ static int add_region(struct address_regions *regions, const struct process_mapp
 		.file_offset = mapping->file_offset,
 		.device = (uint64_t)mapping->major << 32 | mapping->minor,
 		.inode = mapping->inode,
+		/* show_map_vma(), fs/proc/task_mmu.c, 6.18: all are 0 without a file. A SysV
+		 * segment's inode is its id (newseg(), ipc/shm.c), which begins with 0. */
+		.has_file = mapping->inode || mapping->major || mapping->minor,
 		.path = strdup(mapping->path),
 	};
 	if (!region->path)
@@ -82,7 +85,7 @@ static int find_pages(struct address_regions *regions, struct scan_region *regio
  */
 static bool are_one(const struct scan_region *region, const struct scan_region *next)
 {
-	return region->end == next->start && region->inode == 0 && next->inode == 0 &&
+	return region->end == next->start && !region->has_file && !next->has_file &&
 	       !region->is_shared && !next->is_shared && strcmp(region->path, next->path) == 0 &&
 	       (strcmp(region->path, "[heap]") == 0 ||
 		(region->is_readable == next->is_readable &&

@@ -277,7 +277,7 @@ int shared_memory_find(struct shared_memory *ret, struct scan_region *regions, s
 		return -ENOMEM;
 	err = file_kinds_init(&finding.kinds, finding.pid);
 	for (size_t i = 0; i < nr && !err; i++) {
-		if (!regions[i].inode)
+		if (!regions[i].has_file)
 			continue;
 		if (regions[i].is_shared)
 			shared[nr_shared++] = &regions[i];

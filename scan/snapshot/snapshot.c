@@ -128,9 +128,9 @@ bool snapshot_read(const struct snapshot *snapshot, uint64_t address, void *to, 
 			part = size;
 		if (!region)
 			return false;
-		if (region->bytes && (was_copied(region, address) || region->inode == 0))
+		if (region->bytes && (was_copied(region, address) || !region->has_file))
 			memcpy(out, region->bytes + (address - region->start), part);
-		else if (snapshot->mem_fd < 0 || region->inode == 0 || region->is_shared ||
+		else if (snapshot->mem_fd < 0 || !region->has_file || region->is_shared ||
 			 pread(snapshot->mem_fd, out, part, (off_t)address) != (ssize_t)part)
 			return false;
 		out += part;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A process at one moment: its memory, its threads' registers, and what the kernel keeps for it.
- * live_snapshot.h and core_file.h take one. All of it is hostile input.
+ * live_snapshot.h and scan/core take one. All of it is hostile input.
  */
 #ifndef LEAKTOOLS_SCAN_SNAPSHOT_H
 #define LEAKTOOLS_SCAN_SNAPSHOT_H
@@ -38,8 +38,9 @@ struct scan_region {
 	bool has_code; /* shared memory that some mapping of it may execute */
 	enum copy_source source;
 	uint64_t file_offset;
-	uint64_t device, inode; /* 0: no file */
-	char *path;		/* "" if it has none, "[heap]" */
+	bool has_file; /* its inode may be 0 */
+	uint64_t device, inode;
+	char *path; /* "" if it has none, "[heap]" */
 };
 
 /* A pointer that the kernel keeps for the process and hands back one day. */

@@ -54,7 +54,7 @@ static void add_region(struct snapshot *snapshot, const struct mapping *mapping)
 		.is_readable = true,
 		.is_writable = !mapping->is_code,
 		.is_executable = mapping->is_code,
-		.inode = mapping->is_file,
+		.has_file = mapping->is_file,
 		.path = need(strdup(path_of(mapping))),
 	};
 	if (scan_region_reserve(region, PAGE) ||

@@ -8,6 +8,7 @@
 #include "reach.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -60,11 +61,15 @@ static REACH_CASE void without_files(void)
 
 	map(-1, RW, MAP_SHARED | MAP_ANONYMOUS)[FAR] = list_of("anonymous");
 	map(memory_file("reach", SIZE), RW, MAP_SHARED)[FAR] = list_of("memfd");
-	segment = shmat(shmget(IPC_PRIVATE, SIZE, 0600), NULL, 0);
-	if (segment == (void *)-1)
-		abort();
-	segment[FAR] = list_of("segment");
-	mapped[nr_mapped++] = segment;
+	/* The first segment's id, and so its inode, is 0. */
+	unshare(CLONE_NEWIPC);
+	for (int i = 0; i < 2; i++) {
+		segment = shmat(shmget(IPC_PRIVATE, SIZE, 0600), NULL, 0);
+		if (segment == (void *)-1)
+			abort();
+		segment[FAR] = list_of(i ? "segment" : "first-segment");
+		mapped[nr_mapped++] = segment;
+	}
 }
 
 /* The program writes through one mapping, and keeps another one. */

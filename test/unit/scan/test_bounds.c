@@ -115,7 +115,7 @@ static void data_is_full_of_pointers_to_themselves(void **state)
 	struct heap heap;
 
 	init(&snapshot, size);
-	snapshot.regions[0].inode = 1;
+	snapshot.regions[0].has_file = true;
 	add_run(&snapshot, START, START + size);
 	for (uint64_t at = START; at < START + size; at += 16) {
 		set(&snapshot, at, at - 16);
@@ -356,7 +356,7 @@ static void many_tables_have_a_long_name(void **state)
 	char text[PAGE];
 
 	init(&snapshot, 4 << 20);
-	snapshot.regions[0].inode = 1;
+	snapshot.regions[0].has_file = true;
 	snapshot.regions[0].is_writable = false;
 	snapshot.mem_fd = memfd_create("memory", 0);
 	memset(text, 'x', sizeof(text));
@@ -449,6 +449,7 @@ static void many_variables_have_one_address(void **state)
 	module_symbols_open(&symbols, getpid());
 	unlink(path);
 	init(&snapshot, PAGE);
+	snapshot.regions[0].has_file = true;
 	snapshot.regions[0].inode = stat.st_ino;
 	for (uint64_t i = 0; i < NR_SYMBOLS; i++)
 		module_symbols_find(&symbols, &snapshot, START + i % PAGE, &place);
