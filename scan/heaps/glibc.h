@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * glibc's malloc, malloc/malloc.c and malloc/arena.c of 2.31 to 2.42, without symbols: what its
+ * glibc's malloc, malloc/malloc.c and malloc/arena.c of 2.31 to 2.44, without symbols: what its
  * structures look like is known by what points to what. A chunk has a header of two words (the size
  * of the chunk before it if that is free; its own size and three flags), then the block.
  */
@@ -19,6 +19,9 @@
 #define GLIBC_NR_BINS	  127u
 #define GLIBC_BINS_BYTES  (GLIBC_NR_BINS * 16)
 #define GLIBC_NR_FASTBINS 10u
+
+/* From 2.43 on, the header of a chunk with its own mapping leaves these out, at the end. */
+#define GLIBC_MAPPED_REST 16u
 
 /* struct malloc_state as it was found. */
 struct glibc_arena {
@@ -47,6 +50,12 @@ struct glibc {
 	uint64_t mapped_bytes; /* what it counts */
 	uint64_t nr_mapped[2]; /* of one version or the other */
 };
+
+/* Until 2.42. Other changes of 2.43 are known by that, too. */
+static inline bool glibc_has_fastbins(const struct glibc *glibc)
+{
+	return glibc->bins_offset >= 16 + GLIBC_NR_FASTBINS * 8;
+}
 
 /*
  * Asks for @nr more steps, a chunk or a bin each. What was copied is hostile: its lists may be

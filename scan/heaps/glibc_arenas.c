@@ -7,8 +7,8 @@
 #define MAX_ARENAS 65536u
 #define MAX_LIBCS  16u /* as many as there are namespaces (DL_NNS in ldsodefs.h) */
 
-/* Where the bins may begin in struct malloc_state; 112 in 2.26 to 2.42. */
-#define MIN_BINS_OFFSET 64u
+/* Where the bins may begin in struct malloc_state; 112 in 2.26 to 2.42, then 24 (no fastbins). */
+#define MIN_BINS_OFFSET 24u
 #define MAX_BINS_OFFSET 256u
 
 /* Behind the bins: a map of them, then these. */
@@ -23,7 +23,8 @@ static enum bin bin_at(uint64_t address, const uint8_t *bytes)
 {
 	uint64_t self = address - 16, first = load_word(bytes), last = load_word(bytes + 8);
 
-	if (first % 16 || last % 16 || !first || !last)
+	/* Chunks lie at multiples of 16, and the bins of 2.43 halfway between two. */
+	if ((first != self && first % 16) || (last != self && last % 16) || !first || !last)
 		return BIN_NONE;
 	return first == self && last == self   ? BIN_EMPTY
 	       : first == self || last == self ? BIN_HALF
@@ -111,11 +112,14 @@ static int try_bins(struct glibc *glibc, uint64_t bins)
 	return found;
 }
 
-/* Looks at each pair of words once, and remembers of those before it what are_bins() asks. */
+/*
+ * Looks at each pair of words from @from on once, and remembers of those before it what are_bins()
+ * asks.
+ */
 static int search_run(struct glibc *glibc, const struct scan_region *region,
-		      const struct page_run *run, unsigned *nr_libcs)
+		      const struct page_run *run, uint64_t from, unsigned *nr_libcs)
 {
-	uint64_t from = run->start, empty = 0, half = 0, half_before = 0;
+	uint64_t empty = 0, half = 0, half_before = 0;
 
 	for (uint64_t at = from; at + 16 <= run->end && *nr_libcs < MAX_LIBCS; at += 16) {
 		enum bin bin = bin_at(at, region->bytes + (at - region->start));
@@ -155,8 +159,11 @@ int glibc_arenas_find(struct glibc *glibc)
 		if (!region->bytes || !region->has_file || !region->is_writable ||
 		    region->is_shared)
 			continue;
-		for (size_t j = 0; j < region->nr_runs && !err; j++)
-			err = search_run(glibc, region, &region->runs[j], &nr_libcs);
+		for (size_t j = 0; j < region->nr_runs * 2 && !err; j++) {
+			const struct page_run *run = &region->runs[j / 2];
+
+			err = search_run(glibc, region, run, run->start + j % 2 * 8, &nr_libcs);
+		}
 	}
 	return err;
 }

@@ -19,7 +19,8 @@ struct cache_layout {
 static const struct cache_layout layouts[] = {
 	{0x290, 64, 2}, /* 2.30 to 2.41 */
 	{0x250, 64, 1}, /* 2.26 to 2.29 */
-	{0x300, 76, 2}, /* 2.42: what is left of each bin, and bins for large chunks */
+	{0x300, 76, 2}, /* 2.42 to 2.44: what is left of each bin, and bins for large chunks */
+	{0x310, 76, 2}, /* 2.43: tcache_init() adds a chunk's header twice in some calls */
 };
 
 /* The segment of the block in use that begins at @address; NULL: there is none. */
@@ -256,8 +257,7 @@ static int take_caches(struct glibc *glibc)
 
 int glibc_take_free_chunks(struct glibc *glibc)
 {
-	for (size_t i = 0; i < glibc->nr_arenas; i++)
-		if (glibc->bins_offset >= 16 + GLIBC_NR_FASTBINS * 8)
-			take_fastbins(glibc, &glibc->arenas[i]);
+	for (size_t i = 0; i < glibc->nr_arenas && glibc_has_fastbins(glibc); i++)
+		take_fastbins(glibc, &glibc->arenas[i]);
 	return take_caches(glibc);
 }

@@ -23,6 +23,13 @@ static uint64_t block_bytes(const struct heap_segment *segment, const uint8_t *b
 	return size - (segment->mapped_block ? GLIBC_HEADER : 8);
 }
 
+/* Since 2.43, memsize() is the same for all chunks: what lies behind a mapped one is left out. */
+static uint64_t block_bytes_without_fastbins(const struct heap_segment *segment,
+					     const uint8_t *bytes)
+{
+	return (load_word(bytes - 8) & GLIBC_SIZE_MASK) - 8;
+}
+
 static int add_arenas(struct glibc *glibc)
 {
 	struct heap *heap = glibc->heap;
@@ -137,7 +144,7 @@ static int read_heap(struct glibc *glibc)
 	if (err || !glibc->nr_arenas)
 		return err ? err : heap_map_allocate(&heap->map);
 	heap->allocator = "glibc malloc";
-	heap->block_bytes = block_bytes;
+	heap->block_bytes = glibc_has_fastbins(glibc) ? block_bytes : block_bytes_without_fastbins;
 	heap->is_whole = true;
 	err = add_arenas(glibc);
 	if (!err)

@@ -4,7 +4,8 @@
  * neighbour may be an arena; mprotect() makes several of one. Such a mapping begins with a header:
  * a word of 0, the mapping's size and a flag. memalign() moves the chunk to an aligned place and
  * writes another header there, whose first word is the distance from the mapping's start; the first
- * header stays, and is out of date after a realloc().
+ * header stays, and is out of date after a realloc(). Since 2.43 (mmap_set_chunk()), the size is 16
+ * less, and the first word's lowest bit is set for huge pages.
  *
  * Pages of other memory may begin like that, too: a Java VM has tables of small numbers. What the
  * libc counts shows that, and mostly which ones they are.
@@ -29,7 +30,9 @@ struct search {
 	struct mapped *found;
 	size_t nr_found;
 	uint64_t found_bytes;
-	bool takes_all; /* also what lies in other chunks */
+	bool takes_all;		/* also what lies in other chunks */
+	uint64_t rest_bytes;	/* of a mapping, that a chunk's size leaves out */
+	uint64_t distance_mask; /* of a header's first word */
 	const struct scan_region *region;
 	uint64_t reach;		/* the end of memory that may be one mapping to the program */
 	struct heap_range part; /* the next one of an arena */
@@ -41,13 +44,14 @@ struct search {
  * True if the chunk of the mapping that begins at @start, and ends at @limit or before, has its
  * header at @at.
  */
-static bool is_header(const struct scan_region *region, uint64_t limit, uint64_t start, uint64_t at,
+static bool is_header(const struct search *search, uint64_t limit, uint64_t start, uint64_t at,
 		      struct mapped *ret)
 {
+	const struct scan_region *region = search->region;
 	const uint8_t *bytes = region->bytes + (at - region->start);
-	uint64_t head = load_word(bytes + 8), size = head & GLIBC_SIZE_MASK;
+	uint64_t head = load_word(bytes + 8), size = (head & GLIBC_SIZE_MASK) + search->rest_bytes;
 
-	if (at >= limit || load_word(bytes) != at - start ||
+	if (at >= limit || (load_word(bytes) & search->distance_mask) != at - start ||
 	    (head & ~GLIBC_SIZE_MASK) != GLIBC_IS_MAPPED || size < GLIBC_MIN_CHUNK || size % 16 ||
 	    size > limit - at || (at + size) % SCAN_PAGE_SIZE)
 		return false;
@@ -60,24 +64,26 @@ static bool find_at(const struct search *search, uint64_t page, struct mapped *r
 {
 	const struct scan_region *region = search->region;
 	const uint8_t *bytes = region->bytes + (page - region->start);
-	uint64_t head = load_word(bytes + 8), limit = search->reach;
+	uint64_t head = load_word(bytes + 8) + search->rest_bytes, limit = search->reach;
 
-	if (load_word(bytes) != 0 || (head & (SCAN_PAGE_SIZE - 1)) != GLIBC_IS_MAPPED)
+	if ((load_word(bytes) & search->distance_mask) != 0 ||
+	    (head & (SCAN_PAGE_SIZE - 1)) != GLIBC_IS_MAPPED)
 		return false;
 	if (limit > search->part.start)
 		limit = search->part.start;
-	/* _int_memalign(): the first aligned place that leaves room for a chunk before it. */
+	/* _int_memalign(): the first aligned place, until 2.42 one that leaves room for a chunk. */
 	for (uint64_t alignment = 2 * GLIBC_HEADER; alignment < region->end - page;
 	     alignment *= 2) {
 		uint64_t block = (page + GLIBC_HEADER + alignment - 1) & ~(alignment - 1);
 
-		if (block - page < GLIBC_MIN_CHUNK + GLIBC_HEADER)
+		if (glibc_has_fastbins(search->glibc) &&
+		    block - page < GLIBC_MIN_CHUNK + GLIBC_HEADER)
 			block += alignment;
 		if (block < region->end &&
-		    is_header(region, limit, page, block - GLIBC_HEADER, ret))
+		    is_header(search, limit, page, block - GLIBC_HEADER, ret))
 			return true;
 	}
-	return is_header(region, limit, page, page, ret);
+	return is_header(search, limit, page, page, ret);
 }
 
 /* Copies a chunk whose pages are in several regions. */
@@ -224,6 +230,8 @@ static int search_all(struct search *search)
 	const struct snapshot *snapshot = search->glibc->snapshot;
 	int err = 0;
 
+	search->rest_bytes = glibc_has_fastbins(search->glibc) ? 0 : GLIBC_MAPPED_REST;
+	search->distance_mask = glibc_has_fastbins(search->glibc) ? ~0ull : ~1ull;
 	for (size_t i = 0; i < snapshot->nr_regions && !err;) {
 		if (may_be_mapped(&snapshot->regions[i]))
 			err = search_neighbours(search, i, &i);

@@ -7,7 +7,7 @@
  *    the other; the links are mangled,
  *  - a thread's cache, the heads of many such lists, which tcache_thread_shutdown() frees,
  *  - the free chunk before it, with which free() is about to merge it
- * (malloc/malloc.c of glibc 2.31 to 2.42).
+ * (malloc/malloc.c of glibc 2.31 to 2.44).
  */
 #ifndef LEAKTOOLS_SCAN_CHUNKS_IN_FLIGHT_H
 #define LEAKTOOLS_SCAN_CHUNKS_IN_FLIGHT_H

@@ -15,7 +15,14 @@
 #define MAX_THREADS 16
 #define MAX_HIDDEN  (1u << 20) /* blocks of a second look: of 4 MiB for their filter */
 
-/* glibc's struct tcache_perthread_struct has 576 to 752 bytes. */
+/* Less is marked by one thread. */
+#define MIN_TEAM_BLOCKS 10000u
+#define MIN_TEAM_WORDS	(1u << 20)
+
+#define NR_AHEAD	8u  /* blocks whose memory is fetched before they are looked through */
+#define GIVES_EACH	64u /* blocks */
+
+/* glibc's struct tcache_perthread_struct has 576 to 760 bytes. */
 #define MAX_CACHE_BYTES 1024
 
 /* What all threads of one pass share. */

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/procfs.h>
 #include <sys/user.h>
 
@@ -11,7 +12,7 @@
 #define BINS	    (ARENA + 112)
 #define NR_BINS	    127
 #define FASTBINS_AT (HEAP_IMAGE_TOP - 80)
-#define NEXT_AT	    (BINS + NR_BINS * 16 + 16)
+#define NEXT_OFFSET (NR_BINS * 16 + 16) /* from the bins */
 #define BASE_AT	    (HEAP_IMAGE_LIBC + 0xe00)
 
 #define PAGE	    SCAN_PAGE_SIZE
@@ -79,11 +80,11 @@ uint64_t heap_image_get(const struct heap_image *image, uint64_t address)
 	return load_word(byte_at(image, address));
 }
 
-void heap_image_init(struct heap_image *ret)
+static void init(struct heap_image *ret, uint64_t bins)
 {
 	struct snapshot *snapshot = &ret->snapshot;
 
-	*ret = (struct heap_image){.at = HEAP_IMAGE_HEAP};
+	*ret = (struct heap_image){.at = HEAP_IMAGE_HEAP, .top_at = bins - 16};
 	snapshot_init(snapshot);
 	snapshot->pid = 1;
 	snapshot->regions = need(calloc(NR_MAPPINGS, sizeof(*snapshot->regions)));
@@ -101,12 +102,22 @@ void heap_image_init(struct heap_image *ret)
 			      .nr_general = 2},
 	};
 	for (uint64_t i = 0; i < NR_BINS; i++) {
-		heap_image_set(ret, BINS + i * 16, BINS + i * 16 - 16);
-		heap_image_set(ret, BINS + i * 16 + 8, BINS + i * 16 - 16);
+		heap_image_set(ret, bins + i * 16, bins + i * 16 - 16);
+		heap_image_set(ret, bins + i * 16 + 8, bins + i * 16 - 16);
 	}
-	heap_image_set(ret, NEXT_AT, ARENA);
-	heap_image_set(ret, HEAP_IMAGE_SYSTEM, PAGE);
+	heap_image_set(ret, bins + NEXT_OFFSET, ARENA);
+	heap_image_set(ret, bins + NEXT_OFFSET + 24, PAGE);
 	heap_image_set(ret, BASE_AT, HEAP_IMAGE_HEAP);
+}
+
+void heap_image_init(struct heap_image *ret)
+{
+	init(ret, BINS);
+}
+
+void heap_image_init_2_43(struct heap_image *ret)
+{
+	init(ret, ARENA + 24);
 }
 
 void heap_image_deinit(struct heap_image *image)
@@ -139,8 +150,38 @@ uint64_t heap_image_add_free(struct heap_image *image, uint64_t size_bytes)
 
 void heap_image_end(struct heap_image *image)
 {
-	heap_image_set(image, HEAP_IMAGE_TOP, image->at);
+	heap_image_set(image, image->top_at, image->at);
 	heap_image_set(image, image->at + 8, (HEAP_IMAGE_HEAP + PAGE - image->at) | PREV_IN_USE);
+}
+
+void heap_image_enlarge(struct heap_image *image, uint64_t start, uint64_t size_bytes)
+{
+	struct scan_region *region =
+		need((struct scan_region *)snapshot_region(&image->snapshot, start));
+	uint8_t *page = region->bytes;
+	size_t page_bytes = region->buffer_bytes;
+
+	if (scan_region_reserve(region, size_bytes))
+		abort();
+	memcpy(region->bytes, page, PAGE);
+	munmap(page, page_bytes);
+	region->end = region->start + size_bytes;
+	region->nr_runs = 0;
+	if (scan_region_add_run(region, region->start, region->end))
+		abort();
+}
+
+void heap_image_init_large(struct heap_image *ret, uint64_t size_bytes, uint64_t chunk)
+{
+	uint64_t end = HEAP_IMAGE_HEAP + size_bytes;
+
+	heap_image_init(ret);
+	heap_image_enlarge(ret, HEAP_IMAGE_HEAP, size_bytes);
+	while (ret->at + 2 * chunk < end)
+		heap_image_add(ret, chunk - 8);
+	heap_image_end(ret);
+	heap_image_set(ret, ret->at + 8, (end - ret->at) | 1);
+	heap_image_set(ret, HEAP_IMAGE_SYSTEM, size_bytes);
 }
 
 void heap_image_set_fastbin(struct heap_image *image, uint64_t first)
@@ -153,6 +194,16 @@ void heap_image_set_fastbin(struct heap_image *image, uint64_t first)
 uint64_t heap_image_link(uint64_t block, uint64_t next, uint64_t bias)
 {
 	return (next ? next - bias : 0) ^ block >> 12;
+}
+
+void heap_image_add_page(struct heap_image *image, uint64_t address)
+{
+	const struct mapping mapping = {address, false, false};
+	struct snapshot *snapshot = &image->snapshot;
+
+	snapshot->regions = need(reallocarray(snapshot->regions, snapshot->nr_regions + 1,
+					      sizeof(*snapshot->regions)));
+	add_region(snapshot, &mapping);
 }
 
 /* Appends a note to @to. Returns its end. */

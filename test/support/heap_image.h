@@ -27,13 +27,22 @@
 
 struct heap_image {
 	struct snapshot snapshot;
-	uint64_t at; /* the next chunk */
+	uint64_t at;	 /* the next chunk */
+	uint64_t top_at; /* the arena's pointer to its top */
 	bool was_free;
 };
 
 /* Begins with an empty heap. Release with heap_image_deinit(). */
 void heap_image_init(struct heap_image *ret);
+/* The same as glibc 2.43 has it: its arenas have no fastbins. HEAP_IMAGE_TOP and _SYSTEM are not
+ * for it. */
+void heap_image_init_2_43(struct heap_image *ret);
+/* With a heap of @size_bytes, whose chunks have @chunk bytes each; it is ended. */
+void heap_image_init_large(struct heap_image *ret, uint64_t size_bytes, uint64_t chunk);
 void heap_image_deinit(struct heap_image *image);
+
+/* Makes the mapping that begins at @start, which has one page, larger. */
+void heap_image_enlarge(struct heap_image *image, uint64_t start, uint64_t size_bytes);
 
 /* Appends a chunk with a block of @size_bytes, 24 or 16 more and so on. Returns the block. */
 uint64_t heap_image_add(struct heap_image *image, uint64_t size_bytes);
@@ -43,6 +52,9 @@ uint64_t heap_image_add_free(struct heap_image *image, uint64_t size_bytes);
 
 /* Makes the rest the top chunk. */
 void heap_image_end(struct heap_image *image);
+
+/* Adds a page of memory at @address, above all others. */
+void heap_image_add_page(struct heap_image *image, uint64_t address);
 
 /* Writes a word of the process. */
 void heap_image_set(struct heap_image *image, uint64_t address, uint64_t word);

@@ -82,6 +82,86 @@ static void free_lists_are_taken_out(void **state)
 	heap_image_deinit(&image);
 }
 
+/* A cache of 2.43, in a chunk of @chunk_bytes, with a block of a small size and one of 2000 bytes.
+ */
+static void a_cache_of_2_43_is_taken_out(uint64_t chunk_bytes)
+{
+	struct heap_image image;
+	uint64_t cache, used, small, large;
+	struct heap heap;
+
+	heap_image_init_2_43(&image);
+	cache = heap_image_add(&image, chunk_bytes - 8);
+	small = heap_image_add(&image, 24);
+	used = heap_image_add(&image, 24);
+	large = heap_image_add(&image, 2000);
+	heap_image_end(&image);
+	/* struct tcache_perthread_struct: of 76 bins, how many more they take; then 76 heads. */
+	for (int i = 0; i < 76 / 4; i++)
+		heap_image_set(&image, cache + i * 8, 0x0010001000100010);
+	heap_image_set(&image, cache, 0x001000100010000f);
+	heap_image_set(&image, cache + 64 * 2, 0x00100010000f0010);
+	heap_image_set(&image, cache + 152, small);
+	heap_image_set(&image, cache + 152 + 65 * 8, large);
+	heap_image_set(&image, small, heap_image_link(small, 0, 0));
+	heap_image_set(&image, large, heap_image_link(large, 0, 0));
+	heap_image_set(&image, HEAP_IMAGE_TLS - 0x60, cache);
+	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	assert_true(heap.is_whole);
+	assert_int_equal(heap.map.nr_blocks, 2);
+	assert_true(is_used(&heap, cache) && is_used(&heap, used));
+	assert_int_equal(counts(&heap)[CHUNK_CACHED].nr, 2);
+	heap_deinit(&heap);
+	heap_image_deinit(&image);
+}
+
+static void caches_of_2_43_are_taken_out(void **state)
+{
+	a_cache_of_2_43_is_taken_out(0x300); /* of __libc_malloc2() */
+	a_cache_of_2_43_is_taken_out(0x310); /* of _int_malloc(), which adds a header again */
+}
+
+/* A page that is a chunk of @size bytes, @distance from its start, with flags in the first word. */
+static uint64_t mapped_bytes(uint64_t distance, uint64_t first_flags, uint64_t size)
+{
+	const uint64_t page = HEAP_IMAGE_STACK + (1u << 20), chunk = page + distance;
+	struct heap_image image;
+	uint64_t bytes = 0, offset;
+	struct heap heap;
+
+	heap_image_init_2_43(&image);
+	heap_image_add(&image, 24);
+	heap_image_end(&image);
+	heap_image_add_page(&image, page);
+	heap_image_set(&image, page, first_flags);
+	heap_image_set(&image, page + 8, 0xff0 | 2);
+	heap_image_set(&image, chunk, distance | first_flags);
+	heap_image_set(&image, chunk + 8, size | 2);
+	heap_image_set(&image, HEAP_IMAGE_MAPPED, SCAN_PAGE_SIZE);
+	heap_image_set(&image, HEAP_IMAGE_MAPPED + 8, SCAN_PAGE_SIZE);
+	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	if (heap.is_whole) {
+		assert_int_equal(heap.map.nr_blocks, 2);
+		assert_int_equal(heap_find_block(&heap, chunk + 16, &offset), 1);
+		assert_int_equal(offset, 0);
+		bytes = heap_block_bytes(&heap, 1);
+	}
+	heap_deinit(&heap);
+	heap_image_deinit(&image);
+	return bytes;
+}
+
+/* mmap_set_chunk() of 2.43: the size leaves out 16 bytes, of which 8 belong to the block. */
+static void mapped_chunks_of_2_43_are_smaller(void **state)
+{
+	assert_int_equal(mapped_bytes(0, 0, 0xff0), 0xfe8);
+	assert_int_equal(mapped_bytes(0, 1, 0xff0), 0xfe8);    /* of huge pages */
+	assert_int_equal(mapped_bytes(0x10, 0, 0xfe0), 0xfd8); /* aligned to 32 bytes */
+	assert_int_equal(mapped_bytes(0xf0, 0, 0xf00), 0xef8);
+	/* As in 2.42 */
+	assert_int_equal(mapped_bytes(0, 0, 0x1000), 0);
+}
+
 /* The heap with one word changed: doubted, or not. */
 static bool is_whole_with(uint64_t at, uint64_t word)
 {
@@ -158,6 +238,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(used_and_free_chunks_are_told_apart),
 		cmocka_unit_test(free_lists_are_taken_out),
+		cmocka_unit_test(caches_of_2_43_are_taken_out),
+		cmocka_unit_test(mapped_chunks_of_2_43_are_smaller),
 		cmocka_unit_test(a_heap_that_is_just_changed_is_doubted),
 		cmocka_unit_test(the_same_is_in_a_core_file),
 	};
