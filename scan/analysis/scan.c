@@ -3,10 +3,15 @@
 
 #include "common/quantity.h"
 #include "scan/heaps/heap_read.h"
+#include "scan/threads/thread_team.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Less is read by one thread. */
+#define MIN_TEAM_BYTES (16u << 20)
 
 static void say_unread(struct scan *scan, const struct unread_memory *unread)
 {
@@ -88,7 +93,8 @@ static int mark_unconfirmed(struct scan *scan, const struct lost_list *before)
 	size_t nr = 0, capacity = 0;
 	int err;
 
-	for (uint32_t i = 0; i < nr_blocks; i++) {
+	for (uint32_t i = marking_next(&scan->marking, 0); i < nr_blocks;
+	     i = marking_next(&scan->marking, i + 1)) {
 		struct heap_block_view view;
 
 		if (!marking_is_lost(&scan->marking, i))
@@ -141,15 +147,61 @@ enum reach_class scan_class_of(const struct scan *scan, uint32_t block,
 
 static void count(struct scan *scan)
 {
+	/* By the number of the bit of a mark. */
+	const enum reach_class classes[MARK_NR] = {REACH_HELD, REACH_POSSIBLE, REACH_WEAK,
+						   REACH_UNKNOWN};
+	const struct marking *marking = &scan->marking;
 	const struct lost_block *lost;
 
-	for (uint32_t i = 0; i < scan->heap.map.nr_blocks; i++) {
-		struct scan_class_total *total = &scan->totals[scan_class_of(scan, i, &lost)];
+	for (int i = 0; i < MARK_NR; i++) {
+		scan->totals[classes[i]].nr += marking->totals[i].nr;
+		scan->totals[classes[i]].bytes += marking->totals[i].bytes;
+	}
+	for (size_t i = 0; i < scan->lost.nr; i++) {
+		uint32_t block = scan->lost.blocks[i].block;
+		struct scan_class_total *total = &scan->totals[scan_class_of(scan, block, &lost)];
 
 		total->nr++;
-		total->bytes += heap_block_bytes(&scan->heap, i);
-		scan->nr_hidden += marking_hidden_kind(&scan->marking, i) != HIDDEN_NOT;
+		total->bytes += heap_block_bytes(&scan->heap, block);
 	}
+	for (uint32_t i = marking_next(marking, 0); i < scan->heap.map.nr_blocks;
+	     i = marking_next(marking, i + 1))
+		scan->nr_hidden += marking_hidden_kind(marking, i) != HIDDEN_NOT;
+}
+
+/* What is known from the snapshot alone: two tasks for two threads. */
+struct reading {
+	struct heap *heap;
+	const struct snapshot *snapshot;
+	struct thread_stacks stacks;
+	int heap_err, stacks_err;
+	atomic_flag has_stacks;
+};
+
+static void read_part(void *context, unsigned thread)
+{
+	struct reading *reading = context;
+
+	if (thread == 0)
+		reading->heap_err = heap_read(reading->heap, reading->snapshot);
+	if (!atomic_flag_test_and_set(&reading->has_stacks))
+		reading->stacks_err = thread_stacks_find(&reading->stacks, reading->snapshot);
+}
+
+static int read_snapshot(struct scan *scan)
+{
+	struct reading reading = {.heap = &scan->heap,
+				  .snapshot = scan->snapshot,
+				  .has_stacks = ATOMIC_FLAG_INIT};
+	bool is_small = scan->snapshot->copied_bytes < MIN_TEAM_BYTES;
+	int err;
+
+	thread_team_run(is_small || thread_team_size() == 1 ? 1 : 2, read_part, &reading);
+	err = reading.heap_err ? reading.heap_err : reading.stacks_err;
+	if (!err)
+		err = roots_init(&scan->roots, &scan->heap, &reading.stacks);
+	thread_stacks_deinit(&reading.stacks);
+	return err;
 }
 
 int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct lost_list *before)
@@ -157,9 +209,7 @@ int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct lo
 	int err;
 
 	*ret = (struct scan){.snapshot = snapshot};
-	err = heap_read(&ret->heap, snapshot);
-	if (!err)
-		err = roots_init(&ret->roots, &ret->heap);
+	err = read_snapshot(ret);
 	if (!err)
 		err = marking_init(&ret->marking, &ret->heap, &ret->roots);
 	if (err)

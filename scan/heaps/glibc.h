@@ -35,7 +35,15 @@ struct glibc_part {
 	uint64_t start, end;
 	uint64_t top; /* the chunk that ends the walk; 0: a fencepost does */
 	unsigned arena;
+	/* What the walk has found: a bit for each unit where a block in use begins, and chunks. */
+	uint64_t *used;
+	struct chunk_count counts[CHUNK_NR_STATES];
 };
+
+static inline uint64_t glibc_part_words(const struct glibc_part *part)
+{
+	return (part->end - part->start) / HEAP_UNIT / 64 + 1;
+}
 
 struct glibc {
 	struct heap *heap;
@@ -45,6 +53,7 @@ struct glibc {
 	size_t nr_arenas;
 	struct glibc_part *parts;
 	size_t nr_parts;
+	uint64_t bytes_left;   /* of all regions: parts do not overlap */
 	uint64_t steps_left;   /* glibc_take_steps() */
 	bool knows_mapped;     /* mp_ was found */
 	uint64_t mapped_bytes; /* what it counts */

@@ -5,7 +5,6 @@
 #include "scan/heaps/glibc_free_lists.h"
 #include "scan/heaps/glibc_mapped.h"
 #include "scan/heaps/glibc_parts.h"
-#include "scan/heaps/glibc_walk.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -66,46 +65,25 @@ static int add_segments(struct glibc *glibc)
 	return err;
 }
 
-/* A part whose blocks are set. */
-struct setting {
-	struct heap_map *map;
-	const struct heap_segment *segment;
-	struct heap_arena *arena;
-};
-
-static void count(struct heap_arena *arena, enum chunk_state state, uint64_t bytes)
-{
-	arena->counts[state].nr++;
-	arena->counts[state].bytes += bytes;
-}
-
-static void set_block(void *context, const struct glibc_chunk *chunk)
-{
-	const struct setting *setting = context;
-
-	count(setting->arena,
-	      chunk->is_fencepost ? CHUNK_OVERHEAD
-	      : chunk->is_used	  ? CHUNK_USED
-				  : CHUNK_BIN,
-	      chunk->size_bytes);
-	if (chunk->is_used && !chunk->is_fencepost)
-		heap_map_set(setting->map,
-			     heap_map_unit(setting->segment, chunk->address + GLIBC_HEADER));
-}
-
+/* What the walks have found. Each part is a segment, and both have a bit for each unit. */
 static void set_blocks(struct glibc *glibc)
 {
 	struct heap *heap = glibc->heap;
 
 	for (size_t i = 0; i < glibc->nr_parts; i++) {
 		const struct glibc_part *part = &glibc->parts[i];
-		struct setting setting = {&heap->map, heap_map_segment(&heap->map, part->start),
-					  &heap->arenas[part->arena]};
-		uint64_t end;
+		const struct heap_segment *segment = heap_map_segment(&heap->map, part->start);
+		struct chunk_count *counts = heap->arenas[part->arena].counts;
+		uint64_t words =
+			(segment->end - segment->start + 64 * HEAP_UNIT - 1) / 64 / HEAP_UNIT;
 
-		if (glibc_walk(glibc, part->start, part->top, part->end, set_block, &setting,
-			       &end) == GLIBC_END_TOP)
-			count(setting.arena, CHUNK_TOP, part->end - end);
+		if (part->used)
+			memcpy(heap->map.levels[0] + segment->first_unit / 64, part->used,
+			       words * sizeof(*part->used));
+		for (int state = 0; state < CHUNK_NR_STATES; state++) {
+			counts[state].nr += part->counts[state].nr;
+			counts[state].bytes += part->counts[state].bytes;
+		}
 	}
 }
 
@@ -117,7 +95,8 @@ static void set_mapped(struct heap *heap)
 		if (!segment->mapped_block)
 			continue;
 		heap_map_set(&heap->map, heap_map_unit(segment, segment->mapped_block));
-		count(&heap->arenas[0], CHUNK_MAPPED, segment->end - segment->start);
+		heap->arenas[0].counts[CHUNK_MAPPED].nr++;
+		heap->arenas[0].counts[CHUNK_MAPPED].bytes += segment->end - segment->start;
 	}
 }
 
@@ -171,8 +150,14 @@ int glibc_heap_read(struct heap *heap)
 		.snapshot = heap->snapshot,
 		.steps_left = MIN_STEPS + heap->snapshot->copied_bytes / BYTES_PER_STEP,
 	};
-	int err = read_heap(&glibc);
+	int err;
 
+	for (size_t i = 0; i < heap->snapshot->nr_regions; i++)
+		glibc.bytes_left +=
+			heap->snapshot->regions[i].end - heap->snapshot->regions[i].start;
+	err = read_heap(&glibc);
+	for (size_t i = 0; i < glibc.nr_parts; i++)
+		free(glibc.parts[i].used);
 	free(glibc.arenas);
 	free(glibc.parts);
 	return err;

@@ -15,20 +15,33 @@
 /* The steps of a part: those of a page of chunks. No arena has many that are smaller. */
 #define PART_STEPS (SCAN_PAGE_SIZE / 16)
 
-static int add_part(struct glibc *glibc, const struct glibc_part *part)
+/*
+ * Adds a part that was walked over up to @end, and owns what it has; or frees it. What is behind
+ * the last chunk of a part that has the top chunk is that one.
+ */
+static int add_part(struct glibc *glibc, struct glibc_part *part, enum glibc_end how, uint64_t end)
 {
 	size_t nr = glibc->nr_parts;
+	struct glibc_part *grown = glibc->parts;
+	uint64_t bytes, *shrunk;
 
-	if (!glibc_take_steps(glibc, PART_STEPS))
+	if (how == GLIBC_END_TOP)
+		part->counts[CHUNK_TOP] = (struct chunk_count){1, part->end - end};
+	bytes = part->end - part->start;
+	shrunk = realloc(part->used, glibc_part_words(part) * sizeof(*part->used));
+	part->used = shrunk ? shrunk : part->used;
+	if (!glibc_take_steps(glibc, PART_STEPS)) {
+		free(part->used);
 		return 0;
-	if ((nr & (nr - 1)) == 0) {
-		struct glibc_part *grown =
-			reallocarray(glibc->parts, nr ? nr * 2 : 1, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		glibc->parts = grown;
 	}
+	if ((nr & (nr - 1)) == 0 && bytes <= glibc->bytes_left)
+		grown = reallocarray(glibc->parts, nr ? nr * 2 : 1, sizeof(*grown));
+	if (!grown || bytes > glibc->bytes_left) {
+		free(part->used);
+		return grown ? -EEXIST : -ENOMEM;
+	}
+	glibc->bytes_left -= bytes;
+	glibc->parts = grown;
 	glibc->parts[glibc->nr_parts++] = *part;
 	return 0;
 }
@@ -51,7 +64,7 @@ static bool begins_at(struct glibc *glibc, uint64_t start, uint64_t top, uint64_
 {
 	uint64_t at;
 
-	return glibc_walk(glibc, start, top, end, NULL, NULL, &at) != GLIBC_END_BROKEN;
+	return glibc_walk(glibc, start, top, end, &at) != GLIBC_END_BROKEN;
 }
 
 /*
@@ -93,38 +106,76 @@ static uint64_t find_next(struct glibc *glibc, uint64_t from, uint64_t top, uint
 	return 0;
 }
 
+/* Finds the main arena's first part, whose end is given, and walks over it. */
+static int find_first(struct glibc *glibc, const struct glibc_arena *arena, struct glibc_part *part,
+		      enum glibc_end *ret_how, uint64_t *ret_end)
+{
+	uint64_t end = part->end, expected = 0;
+	int err;
+
+	*ret_how = GLIBC_END_BROKEN;
+	if (end > arena->system_bytes)
+		expected = (end - arena->system_bytes + 15) & ~15ull;
+	part->start = expected;
+	err = glibc_walk_part(glibc, part, ret_how, ret_end);
+	if (!err && *ret_how != GLIBC_END_BROKEN) {
+		find_parameters(glibc, arena, expected, end);
+		return 0;
+	}
+	free(part->used);
+	*part = (struct glibc_part){.end = end, .top = arena->top, .arena = arena->number};
+	part->start = err ? 0 : find_parameters(glibc, arena, 0, end);
+	return part->start ? glibc_walk_part(glibc, part, ret_how, ret_end) : err;
+}
+
+/* Adds the first part and those that follow; *@ret: all were found. */
+static int add_main_parts(struct glibc *glibc, const struct glibc_arena *arena,
+			  struct glibc_part *part, enum glibc_end how, uint64_t part_end, bool *ret)
+{
+	const uint64_t end = part->end;
+	int err = 0;
+
+	for (;;) {
+		if (how == GLIBC_END_FENCEPOST)
+			part->end = part_end;
+		err = add_part(glibc, part, how, part_end);
+		*ret = how == GLIBC_END_TOP;
+		if (err || how != GLIBC_END_FENCEPOST)
+			return err;
+		*part = (struct glibc_part){.start = find_next(glibc, part_end, arena->top, end),
+					    .end = end,
+					    .top = arena->top,
+					    .arena = arena->number};
+		if (!part->start)
+			return 0;
+		err = glibc_walk_part(glibc, part, &how, &part_end);
+		if (err)
+			return err;
+	}
+}
+
 static int add_main(struct glibc *glibc, struct glibc_arena *arena)
 {
 	struct heap_arena *counted = &glibc->heap->arenas[arena->number];
-	uint64_t end = end_of_top(glibc, arena->top), start = 0, at, part_end;
-	int err = 0;
+	uint64_t end = end_of_top(glibc, arena->top), start, part_end = 0;
+	struct glibc_part part = {.end = end, .top = arena->top, .arena = arena->number};
+	enum glibc_end how;
+	bool are_all = false;
+	int err;
 
 	/* Nothing was allocated from it yet: top is the first bin. */
 	if (arena->system_bytes == 0)
 		return 0;
-	if (end && end > arena->system_bytes)
-		start = (end - arena->system_bytes + 15) & ~15ull;
-	if (!end || !begins_at(glibc, start, arena->top, end))
-		start = end ? find_parameters(glibc, arena, 0, end) : 0;
-	else
-		find_parameters(glibc, arena, start, end);
+	err = end ? find_first(glibc, arena, &part, &how, &part_end) : 0;
+	if (err)
+		return err;
+	start = part.start;
 	if (!start) {
 		glibc_doubt(glibc, "the beginning of the main arena was not found");
 		return 0;
 	}
-	for (at = start; at && !err; at = find_next(glibc, part_end, arena->top, end)) {
-		enum glibc_end how = glibc_walk(glibc, at, arena->top, end, NULL, NULL, &part_end);
-
-		if (how == GLIBC_END_BROKEN)
-			part_end = end;
-		if (how == GLIBC_END_TOP)
-			part_end = end;
-		err = add_part(glibc,
-			       &(struct glibc_part){at, part_end, arena->top, arena->number});
-		if (how == GLIBC_END_TOP)
-			break;
-	}
-	if (!at)
+	err = add_main_parts(glibc, arena, &part, how, part_end, &are_all);
+	if (!are_all)
 		glibc_doubt(glibc, "a part of the main arena was not found");
 	/* What other users of sbrk() have, the arena counts as its own. */
 	counted->walked_bytes = arena->system_bytes;
@@ -157,6 +208,8 @@ static int add_other(struct glibc *glibc, struct glibc_arena *arena)
 	uint64_t first = arena->address & ~(uint64_t)(SCAN_PAGE_SIZE - 1), info[3];
 	uint64_t base = heap_of(glibc, arena->top, arena->address), top = arena->top;
 	const uint64_t info_bytes = arena->address - first;
+	struct glibc_part part;
+	enum glibc_end how;
 	int err = 0;
 
 	for (size_t nr = 0; base && !err && nr < MAX_HEAPS; nr++) {
@@ -169,9 +222,13 @@ static int add_other(struct glibc *glibc, struct glibc_arena *arena)
 			start = (arena->address + glibc->bins_offset + GLIBC_BINS_BYTES + 56 + 15) &
 				~15ull;
 		end = base + info[2];
-		if (glibc_walk(glibc, start, top, end, NULL, NULL, &at) == GLIBC_END_BROKEN)
+		part = (struct glibc_part){start, end, top, arena->number, .used = NULL};
+		err = glibc_walk_part(glibc, &part, &how, &at);
+		if (err || how == GLIBC_END_BROKEN) {
+			free(part.used);
 			break;
-		err = add_part(glibc, &(struct glibc_part){start, end, top, arena->number});
+		}
+		err = add_part(glibc, &part, how, at);
 		if (!err)
 			err = heap_add_own(glibc->heap, base, start);
 		counted->walked_bytes += info[2];

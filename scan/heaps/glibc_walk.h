@@ -12,19 +12,18 @@ enum glibc_end {
 	GLIBC_END_BROKEN,
 };
 
-/* A chunk on the way: [address, address + size_bytes). */
-struct glibc_chunk {
-	uint64_t address, size_bytes;
-	bool is_used, is_fencepost;
-};
-
-typedef void glibc_visit(void *context, const struct glibc_chunk *chunk);
-
 /*
- * Walks from the chunk at @from to @top, below @end. @visit may be NULL; then each chunk is a step
- * of glibc_take_steps(). *@ret_end is behind the last chunk: @top, or the end of the fenceposts.
+ * Walks from the chunk at @from to @top, below @end. Each chunk is a step of glibc_take_steps().
+ * *@ret_end is behind the last chunk: @top, or the end of the fenceposts; not set if it is broken.
  */
 enum glibc_end glibc_walk(struct glibc *glibc, uint64_t from, uint64_t top, uint64_t end,
-			  glibc_visit *visit, void *context, uint64_t *ret_end);
+			  uint64_t *ret_end);
+
+/*
+ * The same for @part, whose end is what is behind its top, and takes down in it what was walked
+ * over. Returns 0, and *@ret is how the walk ended; or -ENOMEM. The caller frees @part->used.
+ */
+int glibc_walk_part(struct glibc *glibc, struct glibc_part *part, enum glibc_end *ret,
+		    uint64_t *ret_end);
 
 #endif

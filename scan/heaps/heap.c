@@ -37,9 +37,10 @@ uint64_t heap_retained_bytes(const struct chunk_count chunks[static CHUNK_NR_STA
 
 void heap_block_view(const struct heap *heap, uint32_t nr, struct heap_block_view *ret)
 {
-	ret->segment = heap_map_block(&heap->map, nr, &ret->address);
-	ret->bytes = ret->segment->bytes + (ret->address - ret->segment->start);
-	ret->size_bytes = heap->block_bytes(ret->segment, ret->bytes);
+	uint64_t address;
+	const struct heap_segment *segment = heap_map_block(&heap->map, nr, &address);
+
+	heap_block_view_at(heap, nr, segment, address, ret);
 }
 
 uint64_t heap_block_bytes(const struct heap *heap, uint32_t nr)

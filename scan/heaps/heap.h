@@ -72,6 +72,18 @@ struct heap_block_view {
 };
 void heap_block_view(const struct heap *heap, uint32_t nr, struct heap_block_view *ret);
 
+/* The same, of a block whose place is known. */
+static inline void heap_block_view_at(const struct heap *heap, uint32_t nr,
+				      const struct heap_segment *segment, uint64_t address,
+				      struct heap_block_view *ret)
+{
+	(void)nr;
+	ret->segment = segment;
+	ret->address = address;
+	ret->bytes = segment->bytes + (address - segment->start);
+	ret->size_bytes = heap->block_bytes(segment, ret->bytes);
+}
+
 /*
  * The next bytes of a block that may be other than zeros, from offset *@at on: [*@at, *@ret_end).
  * Returns false if there are no more. A program may touch a few pages of a block of terabytes.

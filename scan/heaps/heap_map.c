@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/heaps/heap_map.h"
 
+#include "scan/heaps/huge_array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,15 +68,14 @@ int heap_map_number(struct heap_map *map)
 	size_t nr_words = map->nr_words[0];
 	uint32_t nr = 0;
 
-	map->ranks = calloc(nr_words / 8 + 1, sizeof(*map->ranks));
+	map->ranks = calloc(nr_words + 1, sizeof(*map->ranks));
 	if (!map->ranks)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr_words; i++) {
-		if (i % 8 == 0)
-			map->ranks[i / 8] = nr;
-		nr += (uint32_t)__builtin_popcountll(words[i]);
+		map->ranks[i] = nr;
+		nr += heap_map_count_bits(words[i]);
 	}
-	map->blocks = calloc(nr + 1, sizeof(*map->blocks));
+	map->blocks = huge_array_alloc(nr + 1ull, sizeof(*map->blocks), 0);
 	if (!map->blocks)
 		return -ENOMEM;
 	map->nr_blocks = 0;
@@ -152,11 +153,23 @@ uint32_t heap_map_find(const struct heap_map *map, const struct heap_segment *se
 	return heap_map_block_at(map, unit);
 }
 
+static inline uint64_t address_of(const struct heap_segment *segment, uint64_t unit)
+{
+	return segment->mapped_block ? segment->mapped_block
+				     : segment->start + (unit - segment->first_unit) * HEAP_UNIT;
+}
+
+/* True if the segment has the unit for certain. */
+static inline bool has_unit(const struct heap_segment *segment, uint64_t unit)
+{
+	return !segment->mapped_block &&
+	       unit - segment->first_unit < (segment->end - segment->start) / HEAP_UNIT;
+}
+
 const struct heap_segment *heap_map_block(const struct heap_map *map, uint32_t nr,
 					  uint64_t *ret_address)
 {
 	uint64_t unit = map->blocks[nr];
-	const struct heap_segment *segment;
 	size_t low = 0, high = map->nr_segments;
 
 	while (high - low > 1) {
@@ -167,9 +180,17 @@ const struct heap_segment *heap_map_block(const struct heap_map *map, uint32_t n
 		else
 			high = middle;
 	}
-	segment = &map->segments[low];
-	*ret_address = segment->mapped_block
-			       ? segment->mapped_block
-			       : segment->start + (unit - segment->first_unit) * HEAP_UNIT;
-	return segment;
+	*ret_address = address_of(&map->segments[low], unit);
+	return &map->segments[low];
+}
+
+const struct heap_segment *heap_map_block_near(const struct heap_map *map, uint32_t nr,
+					       const struct heap_segment **last,
+					       uint64_t *ret_address)
+{
+	if (*last && has_unit(*last, map->blocks[nr]))
+		*ret_address = address_of(*last, map->blocks[nr]);
+	else
+		*last = heap_map_block(map, nr, ret_address);
+	return *last;
 }

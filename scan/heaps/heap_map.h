@@ -32,7 +32,7 @@ struct heap_map {
 	uint64_t nr_units;
 	uint64_t *levels[HEAP_LEVELS]; /* [0]: blocks; [n]: the words of [n - 1] that are not 0 */
 	size_t nr_words[HEAP_LEVELS];
-	uint32_t *ranks;  /* blocks before each eighth word of [0] */
+	uint32_t *ranks;  /* blocks before each word of [0] */
 	uint32_t *blocks; /* the units where blocks begin, in order */
 	uint32_t nr_blocks;
 };
@@ -52,6 +52,21 @@ void heap_map_deinit(struct heap_map *map);
 
 /* The segment that holds @address, or NULL. */
 const struct heap_segment *heap_map_segment(const struct heap_map *map, uint64_t address);
+
+/* The same, and *@last, which is the segment of an address before, is tried first. */
+static inline const struct heap_segment *heap_map_segment_near(const struct heap_map *map,
+							       uint64_t address,
+							       const struct heap_segment **last)
+{
+	if (!*last || address - (*last)->start >= (*last)->end - (*last)->start) {
+		const struct heap_segment *segment = heap_map_segment(map, address);
+
+		if (!segment)
+			return NULL;
+		*last = segment;
+	}
+	return *last;
+}
 
 static inline uint64_t heap_map_unit(const struct heap_segment *segment, uint64_t address)
 {
@@ -76,16 +91,20 @@ static inline void heap_map_clear(struct heap_map *map, uint64_t unit)
 	map->levels[0][unit / 64] &= ~(1ull << (unit % 64));
 }
 
+/* How many bits are set. The oldest x86-64 has no instruction for it, so gcc calls a function. */
+static inline uint32_t heap_map_count_bits(uint64_t word)
+{
+	word -= word >> 1 & 0x5555555555555555;
+	word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+	return (uint32_t)(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
+}
+
 /* The number of the block that begins at @unit, which is set. */
 static inline uint32_t heap_map_block_at(const struct heap_map *map, uint64_t unit)
 {
-	uint64_t word = unit / 64;
-	uint32_t nr = map->ranks[word / 8];
+	uint64_t word = unit / 64, before = map->levels[0][word] & ((1ull << (unit % 64)) - 1);
 
-	for (uint64_t i = word & ~7ull; i < word; i++)
-		nr += (uint32_t)__builtin_popcountll(map->levels[0][i]);
-	return nr +
-	       (uint32_t)__builtin_popcountll(map->levels[0][word] & ((1ull << (unit % 64)) - 1));
+	return map->ranks[word] + heap_map_count_bits(before);
 }
 
 /*
@@ -98,5 +117,10 @@ uint32_t heap_map_find(const struct heap_map *map, const struct heap_segment *se
 /* The segment of block @nr, and its address. */
 const struct heap_segment *heap_map_block(const struct heap_map *map, uint32_t nr,
 					  uint64_t *ret_address);
+
+/* The same, and *@last, which is the segment of a block before, is tried first. */
+const struct heap_segment *heap_map_block_near(const struct heap_map *map, uint32_t nr,
+					       const struct heap_segment **last,
+					       uint64_t *ret_address);
 
 #endif

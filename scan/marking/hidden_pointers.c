@@ -82,11 +82,11 @@ static uint32_t block_before(const struct heap *heap, uint64_t address, struct h
 }
 
 /* True if a word beside that at @at leads into @block, as a container has its start and its end. */
-static bool is_beside_pointer(const struct heap_block_view *block, const uint8_t *bytes,
-			      uint64_t size, uint64_t at)
+static bool is_beside_pointer(const struct heap_block_view *block, const struct hidden_place *place,
+			      uint64_t at)
 {
-	for (uint64_t i = at < 16 ? 0 : at - 16; i <= at + 16 && i + 8 <= size; i += 8)
-		if (i != at && load_word(bytes + i) - block->address < block->size_bytes)
+	for (uint64_t i = at < 16 ? 0 : at - 16; i <= at + 16 && i + 8 <= place->size_bytes; i += 8)
+		if (i != at && load_word(place->bytes + i) - block->address < block->size_bytes)
 			return true;
 	return false;
 }
@@ -97,10 +97,10 @@ struct found {
 	void *context;
 };
 
-static int try_word(const struct hidden_pointers *hidden, const uint8_t *bytes, uint64_t size,
+static int try_word(const struct hidden_pointers *hidden, const struct hidden_place *place,
 		    uint64_t at, const struct found *found)
 {
-	uint64_t word = load_word(bytes + at), address = word & ADDRESS_MASK;
+	uint64_t word = load_word(place->bytes + at), address = word & ADDRESS_MASK;
 	uint32_t block = chunk_block_at(hidden->heap, near_of(address)), before;
 	enum hidden_kind kind = at % 8 ? HIDDEN_UNALIGNED : HIDDEN_TAGGED;
 	struct heap_block_view view;
@@ -119,7 +119,7 @@ static int try_word(const struct hidden_pointers *hidden, const uint8_t *bytes, 
 	if (before != HEAP_NONE)
 		err = found->on_found(found->context, at, before, HIDDEN_OUTSIDE);
 	if (err || block == HEAP_NONE ||
-	    (before != HEAP_NONE && is_beside_pointer(&view, bytes, size, at)))
+	    (before != HEAP_NONE && is_beside_pointer(&view, place, at)))
 		return err;
 	return found->on_found(found->context, at, block, HIDDEN_OUTSIDE);
 }
@@ -132,37 +132,46 @@ static inline bool is_in_filter(const struct hidden_pointers *hidden, uint64_t w
 	       hidden->filter[hash / 64] >> (hash % 64) & 1;
 }
 
-int hidden_pointers_find(const struct hidden_pointers *hidden, const uint8_t *bytes, uint64_t size,
+/* The words that begin in @place and whose top byte is in @word, which is at @at. */
+static int try_tops(const struct hidden_pointers *hidden, const struct hidden_place *place,
+		    uint64_t at, uint64_t word, const struct found *found)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < hidden->nr_tops; i++) {
+		uint64_t differs = (word & IN_EACH_BYTE * 0x7f) ^ hidden->tops[i];
+		/* The highest bit of each byte that is zero, and of some behind one. */
+		uint64_t equal = (differs - IN_EACH_BYTE) & ~differs & IN_EACH_BYTE << 7;
+
+		for (; equal && !err; equal &= equal - 1) {
+			uint64_t start = at + (unsigned)__builtin_ctzll(equal) / 8 - TOP_BYTE;
+
+			/* Before the first byte, it wraps. */
+			if (start >= place->start && start < place->end &&
+			    place->size_bytes - start >= 8 &&
+			    is_in_filter(hidden, load_word(place->bytes + start)))
+				err = try_word(hidden, place, start, found);
+		}
+	}
+	return err;
+}
+
+int hidden_pointers_find(const struct hidden_pointers *hidden, const struct hidden_place *place,
 			 int (*on_found)(void *context, uint64_t at, uint32_t block,
 					 enum hidden_kind kind),
 			 void *context)
 {
 	const struct found found = {on_found, context};
-	uint64_t before = 0, word;
+	uint64_t at = place->start & ~7ull, before = 0, word;
 	int err = 0;
 
-	for (uint64_t at = 0; at + 8 <= size; at += 8, before = word) {
-		word = load_word(bytes + at);
+	if (at >= 8)
+		before = load_word(place->bytes + at - 8);
+	for (; at < place->end + 8 && at + 8 <= place->size_bytes && !err; at += 8, before = word) {
+		word = load_word(place->bytes + at);
 		/* Most are zeros. An address whose top byte is in @word has no byte behind it. */
-		if (!(word | before))
-			continue;
-		for (size_t i = 0; i < hidden->nr_tops; i++) {
-			uint64_t differs = (word & IN_EACH_BYTE * 0x7f) ^ hidden->tops[i];
-			/* The highest bit of each byte that is zero, and of some behind one. */
-			uint64_t equal = (differs - IN_EACH_BYTE) & ~differs & IN_EACH_BYTE << 7;
-
-			for (; equal && !err; equal &= equal - 1) {
-				uint64_t start =
-					at + (unsigned)__builtin_ctzll(equal) / 8 - TOP_BYTE;
-
-				/* Before the first byte, it wraps. */
-				if (start < size && size - start >= 8 &&
-				    is_in_filter(hidden, load_word(bytes + start)))
-					err = try_word(hidden, bytes, size, start, &found);
-			}
-		}
-		if (err)
-			break;
+		if (word | before)
+			err = try_tops(hidden, place, at, word, &found);
 	}
 	return err;
 }

@@ -34,12 +34,19 @@ void hidden_pointers_deinit(struct hidden_pointers *hidden);
 
 void hidden_pointers_add(struct hidden_pointers *hidden, uint32_t block);
 
+/* Bytes to look through, whose address in the process is a multiple of 8. */
+struct hidden_place {
+	const uint8_t *bytes;
+	uint64_t size_bytes;
+	uint64_t start, end; /* where words are to begin; what is around them tells more of them */
+};
+
 /*
- * Looks through @bytes, whose address in the process is a multiple of 8. Calls @on_found for what
- * may lead to a block: one that was added, or another one. @at is where the word begins. Stops and
- * returns what @on_found returns, unless that is 0.
+ * Looks for words that begin in @place. Calls @on_found for what may lead to a block: one that was
+ * added, or another one. @at is where the word begins, from @place->bytes on. Stops and returns
+ * what @on_found returns, unless that is 0.
  */
-int hidden_pointers_find(const struct hidden_pointers *hidden, const uint8_t *bytes, uint64_t size,
+int hidden_pointers_find(const struct hidden_pointers *hidden, const struct hidden_place *place,
 			 int (*on_found)(void *context, uint64_t at, uint32_t block,
 					 enum hidden_kind kind),
 			 void *context);

@@ -250,12 +250,12 @@ static int list_lost(struct lost_graph *graph, const struct marking *marking)
 	uint32_t nr_blocks = marking->heap->map.nr_blocks;
 	size_t nr = 0;
 
-	for (uint32_t i = 0; i < nr_blocks; i++)
+	for (uint32_t i = marking_next(marking, 0); i < nr_blocks; i = marking_next(marking, i + 1))
 		nr += marking_is_lost(marking, i);
 	graph->blocks = calloc(nr + 1, sizeof(*graph->blocks));
 	if (!graph->blocks)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < nr_blocks; i++)
+	for (uint32_t i = marking_next(marking, 0); i < nr_blocks; i = marking_next(marking, i + 1))
 		if (marking_is_lost(marking, i))
 			graph->blocks[graph->nr++] = (struct lost_block){i, LOST_NO_ROOT, 0};
 	return 0;

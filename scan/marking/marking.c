@@ -2,18 +2,18 @@
 #include "scan/marking/marking.h"
 
 #include "scan/heaps/glibc.h"
+#include "scan/heaps/huge_array.h"
 #include "scan/marking/chunks_in_flight.h"
 #include "scan/marking/interior_pointers.h"
+#include "scan/marking/place_cursor.h"
 #include "scan/marking/work_queue.h"
+#include "scan/threads/thread_team.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#define PIECE_BYTES (256u << 10) /* of a root, for one thread at a time */
-#define MAX_THREADS 16
-#define MAX_HIDDEN  (1u << 20) /* blocks of a second look: of 4 MiB for their filter */
+#define MAX_HIDDEN (1u << 20) /* blocks of a second look: of 4 MiB for their filter */
 
 /* Less is marked by one thread. */
 #define MIN_TEAM_BLOCKS 10000u
@@ -29,22 +29,33 @@
 struct pass {
 	struct marking *marking;
 	struct work_queue queue;
-	uint8_t mark;	   /* for what is found */
-	bool takes_inside; /* pointers into blocks count like those to starts */
-	bool is_weak;	   /* of the roots, only red zones */
+	enum place_kind places; /* where it begins */
+	struct place_cursor cursor;
+	struct marker *markers; /* by thread */
+	uint8_t mark;		/* for what is found */
+	bool takes_inside;	/* pointers into blocks count like those to starts */
 	/* The second look: what has been looked through is looked through again, for these. */
 	const struct hidden_pointers *hidden;
-	_Atomic size_t next_root;
 	_Atomic int err;
+};
+
+/* A block whose memory is being fetched. */
+struct ahead {
+	const struct heap_segment *segment;
+	uint64_t address;
+	uint32_t block;
 };
 
 struct marker {
 	struct pass *pass;
 	struct work work;
-	/* What is looked through now. */
-	uint32_t holder;
-	bool has_chunks;
-};
+	struct ahead ahead[NR_AHEAD]; /* a ring */
+	unsigned first_ahead, nr_ahead;
+	unsigned nr_taken;
+	const struct heap_segment *near_value, *near_block; /* heap_map_segment_near() */
+	struct marked_total total;
+	bool has_chunks; /* of what is looked through now */
+} TEAM_ALIGNED;
 
 /* Marks the block if nothing better has, and queues it. */
 static inline int mark_as(struct marker *marker, uint32_t block, uint32_t holder, uint8_t mark)
@@ -59,7 +70,9 @@ static inline int mark_as(struct marker *marker, uint32_t block, uint32_t holder
 	if (before & MARK_ALL)
 		return 0;
 	atomic_store_explicit(&marking->holders[block], holder, memory_order_relaxed);
-	return work_push(&marker->work, &marker->pass->queue, block);
+	/* It is soon looked for there. */
+	__builtin_prefetch(&marking->heap->map.blocks[block]);
+	return work_push(&marker->work, block);
 }
 
 static inline int mark_block(struct marker *marker, uint32_t block, uint32_t holder)
@@ -137,15 +150,13 @@ static int mark_in_flight(struct marker *marker, uint64_t value, uint32_t holder
 	return err;
 }
 
-static inline int mark_value(struct marker *marker, uint64_t value, uint32_t holder)
+/* @value lies between the heap's first segment and its last. */
+static int mark_value(struct marker *marker, uint64_t value, uint32_t holder)
 {
 	const struct heap_map *map = &marker->pass->marking->heap->map;
-	const struct heap_segment *segment;
+	const struct heap_segment *segment = heap_map_segment_near(map, value, &marker->near_value);
 	int err = 0;
 
-	if (value < map->lowest || value >= map->highest)
-		return 0;
-	segment = heap_map_segment(map, value);
 	if (!segment)
 		return 0;
 	if (marker->has_chunks)
@@ -158,17 +169,23 @@ static inline int mark_value(struct marker *marker, uint64_t value, uint32_t hol
 	return mark_inside(marker, segment, value, holder);
 }
 
+/* True of the few words that may lead to a block. */
+static inline bool is_near_heap(const struct heap_map *map, uint64_t value)
+{
+	return value - map->lowest < map->highest - map->lowest;
+}
+
 static uint32_t holder_of_slot(uint64_t slot)
 {
 	return slot < HOLDER_UNSEEN - HOLDER_ROOT ? HOLDER_ROOT | (uint32_t)slot : HOLDER_UNSEEN;
 }
 
-/* What the second look is looking through: a root, a block, or [address, ...) of the heap. */
+/* What the second look is looking through: a root, a block, or a segment of the heap. */
 struct look {
 	struct marker *marker;
 	const struct root_range *range;
+	const struct heap_segment *segment;
 	uint32_t block;
-	uint64_t address;
 };
 
 static int on_hidden(void *context, uint64_t at, uint32_t block, enum hidden_kind kind)
@@ -182,8 +199,8 @@ static int on_hidden(void *context, uint64_t at, uint32_t block, enum hidden_kin
 		return 0;
 	if (look->range) {
 		holder = holder_of_slot(look->range->first_slot + at / 8);
-	} else if (holder == HEAP_NONE) {
-		holder = heap_find_block(marking->heap, look->address + at, &offset);
+	} else if (look->segment) {
+		holder = heap_find_block(marking->heap, look->segment->start + at, &offset);
 		/* It counts what the word is in, and that it does not begin in one and end in
 		 * another. */
 		if (holder == HEAP_NONE || heap_block_bytes(marking->heap, holder) - offset < 8 ||
@@ -194,151 +211,180 @@ static int on_hidden(void *context, uint64_t at, uint32_t block, enum hidden_kin
 		       (uint8_t)(look->marker->pass->mark | kind * MARK_HIDDEN));
 }
 
-/* The copied pages of [start, end), which @bytes is the copy of. */
-static int look_through(struct look *look, uint64_t start, uint64_t end, const uint8_t *bytes)
+static int look_through_block(struct marker *marker, uint32_t block,
+			      const struct heap_block_view *view)
 {
-	const struct pass *pass = look->marker->pass;
-	uint64_t address = start, next, first, last;
+	const struct pass *pass = marker->pass;
+	struct look look = {.marker = marker, .block = block};
+	struct hidden_place place = {.bytes = view->bytes, .size_bytes = view->size_bytes};
+	uint64_t at = 0;
 	int err = 0;
 
-	for (; !err && snapshot_next_copied(pass->marking->heap->snapshot, &address, end, &next);
-	     address = next) {
-		/* A part of an unaligned address may be zeros of a page that was not copied. */
-		first = address - start < 8 ? start : address - 8;
-		last = end - next < 8 ? end : next + 8;
-		look->address = first;
-		err = hidden_pointers_find(pass->hidden, bytes + (first - start), last - first,
-					   on_hidden, look);
+	for (; !err && heap_block_next(pass->marking->heap, view, &at, &place.end);
+	     at = place.end) {
+		/* A word across the first byte may be an address, too. */
+		place.start = at - (at < 7 ? at : 7);
+		err = hidden_pointers_find(pass->hidden, &place, on_hidden, &look);
 	}
 	return err;
 }
 
-/* The heap as a whole is looked through faster than block by block. */
-static int look_through_heap(struct marker *marker)
-{
-	const struct heap_map *map = &marker->pass->marking->heap->map;
-	struct look look = {.marker = marker, .block = HEAP_NONE};
-	int err = 0;
-
-	for (size_t i = 0; i < map->nr_segments && !err; i++)
-		err = look_through(&look, map->segments[i].start, map->segments[i].end,
-				   map->segments[i].bytes);
-	return err;
-}
-
-static int scan_block(struct marker *marker, uint32_t block)
+static int scan_block(struct marker *marker, uint32_t block, const struct heap_block_view *view)
 {
 	const struct heap *heap = marker->pass->marking->heap;
-	struct look look = {.marker = marker, .block = block};
-	struct heap_block_view view;
+	/* Not to be read again at each word. */
+	const struct heap_map limits = {.lowest = heap->map.lowest, .highest = heap->map.highest};
 	int err = 0;
 
-	heap_block_view(heap, block, &view);
 	marker->has_chunks = false;
-	for (uint64_t at = 0, end; !err && heap_block_next(heap, &view, &at, &end); at = end)
+	marker->total.nr++;
+	marker->total.bytes += view->size_bytes;
+	for (uint64_t at = 0, end; !err && heap_block_next(heap, view, &at, &end); at = end)
 		for (; at + 8 <= end && !err; at += 8)
-			err = mark_value(marker, load_word(view.bytes + at), block);
-	return !err && marker->pass->hidden
-		       ? look_through(&look, view.address, view.address + view.size_bytes,
-				      view.bytes)
-		       : err;
+			if (is_near_heap(&limits, load_word(view->bytes + at)))
+				err = mark_value(marker, load_word(view->bytes + at), block);
+	return !err && marker->pass->hidden ? look_through_block(marker, block, view) : err;
 }
 
-static int scan_piece(struct marker *marker, const struct root_range *range, uint64_t at,
-		      uint64_t end)
+static int scan_range(struct marker *marker, const struct place *place)
 {
+	const struct heap_map *map = &marker->pass->marking->heap->map;
+	const struct root_range *range = place->range;
 	uint64_t step = range->kind == ROOT_CODE ? 1 : 8;
 	int err = 0;
 
 	marker->has_chunks = range->has_chunks;
-	for (; at < end && at + 8 <= range->size_bytes && !err; at += step)
-		err = mark_value(marker, load_word(range->bytes + at),
-				 holder_of_slot(range->first_slot + at / 8));
+	for (uint64_t at = place->start; at < place->end && at + 8 <= range->size_bytes && !err;
+	     at += step)
+		if (is_near_heap(map, load_word(range->bytes + at)))
+			err = mark_value(marker, load_word(range->bytes + at),
+					 holder_of_slot(range->first_slot + at / 8));
 	return err;
 }
 
-static int drain(struct marker *marker, bool all)
-{
-	uint32_t block;
-	int err = 0;
-
-	while (!err && work_pop(&marker->work, &marker->pass->queue, all, &block))
-		err = scan_block(marker, block);
-	return err;
-}
-
-static int scan_root(struct marker *marker, const struct root_range *range)
+static int scan_place(struct marker *marker, const struct place *place)
 {
 	const struct hidden_pointers *hidden = marker->pass->hidden;
-	struct look look = {.marker = marker, .range = range, .block = HEAP_NONE};
+	const struct root_range *range = place->range;
+	struct look look = {marker, range, place->segment, HEAP_NONE};
+	struct hidden_place bytes = {.start = place->start, .end = place->end};
+
+	if (!hidden)
+		return scan_range(marker, place);
+	/* The heap as a whole is looked through faster than block by block. */
+	bytes.bytes = range ? range->bytes : place->segment->bytes;
+	bytes.size_bytes =
+		range ? range->size_bytes & ~7ull : place->segment->end - place->segment->start;
+	return hidden_pointers_find(hidden, &bytes, on_hidden, &look);
+}
+
+/* Has the memory of the next blocks fetched, while others are looked through. */
+static void fetch_ahead(struct marker *marker)
+{
+	const struct heap_map *map = &marker->pass->marking->heap->map;
+	uint32_t block;
+
+	while (marker->nr_ahead < NR_AHEAD && work_pop(&marker->work, &block)) {
+		struct ahead *ahead =
+			&marker->ahead[(marker->first_ahead + marker->nr_ahead++) % NR_AHEAD];
+		const uint8_t *bytes;
+
+		ahead->block = block;
+		ahead->segment =
+			heap_map_block_near(map, block, &marker->near_block, &ahead->address);
+		bytes = ahead->segment->bytes + (ahead->address - ahead->segment->start);
+		__builtin_prefetch(bytes - 8);
+		__builtin_prefetch(bytes + 56);
+	}
+}
+
+/* Gives work away, if this is the time for it, and somebody has none. */
+static int share(struct marker *marker)
+{
 	int err = 0;
 
-	if (hidden)
-		return hidden_pointers_find(hidden, range->bytes, range->size_bytes & ~7ull,
-					    on_hidden, &look);
-	for (uint64_t at = 0; at < range->size_bytes && !err; at += PIECE_BYTES) {
-		err = scan_piece(marker, range, at, at + PIECE_BYTES);
-		if (!err)
-			err = drain(marker, false);
+	if (++marker->nr_taken % GIVES_EACH || !work_queue_is_hungry(&marker->pass->queue))
+		return 0;
+	if (!marker->work.nr)
+		while (marker->nr_ahead && !err)
+			err = work_push(
+				&marker->work,
+				marker->ahead[(marker->first_ahead + --marker->nr_ahead) % NR_AHEAD]
+					.block);
+	work_give(&marker->work, &marker->pass->queue);
+	return err;
+}
+
+static int drain(struct marker *marker)
+{
+	const struct heap *heap = marker->pass->marking->heap;
+	int err = 0;
+
+	while (!err) {
+		struct heap_block_view view;
+		const struct ahead *next;
+
+		err = share(marker);
+		fetch_ahead(marker);
+		if (err || !marker->nr_ahead)
+			break;
+		next = &marker->ahead[marker->first_ahead];
+		marker->first_ahead = (marker->first_ahead + 1) % NR_AHEAD;
+		marker->nr_ahead--;
+		heap_block_view_at(heap, next->block, next->segment, next->address, &view);
+		err = scan_block(marker, next->block, &view);
 	}
 	return err;
 }
 
-/* Takes one root after the other, piece by piece; then what other threads have queued. */
-static void *run(void *context)
+/* Takes one place after the other; then what other threads have queued. */
+static void run(void *context, unsigned thread)
 {
-	struct marker *marker = context;
-	struct pass *pass = marker->pass;
-	const struct roots *roots = pass->marking->roots;
+	struct pass *pass = context;
+	struct marker *marker = &pass->markers[thread];
+	struct place place;
 	int err = 0;
 
-	while (!err && !atomic_load(&pass->err)) {
-		size_t i = atomic_fetch_add(&pass->next_root, 1);
-		const struct root_range *range = &roots->ranges[i];
-
-		if (i == roots->nr && pass->hidden)
-			err = look_through_heap(marker);
-		if (i >= roots->nr)
-			break;
-		if ((range->kind == ROOT_RED_ZONE) == pass->is_weak)
-			err = scan_root(marker, range);
+	work_queue_enter(&pass->queue);
+	while (!err && !atomic_load(&pass->err) && place_cursor_next(&pass->cursor, &place)) {
+		err = scan_place(marker, &place);
+		if (!err)
+			err = drain(marker);
 	}
-	if (!err)
-		err = drain(marker, true);
+	while (!err && (marker->work.nr || work_wait(&marker->work, &pass->queue)))
+		err = drain(marker);
 	if (err) {
 		atomic_store(&pass->err, err);
 		work_queue_stop(&pass->queue);
 	}
-	return NULL;
 }
 
 /* Runs one pass; @seeds are blocks to begin with, which are marked. */
 static int run_pass(struct pass *pass, const uint32_t *seeds, size_t nr_seeds)
 {
-	struct marker markers[MAX_THREADS] = {{.pass = pass}};
-	pthread_t threads[MAX_THREADS];
-	unsigned nr = pass->marking->nr_threads, started = 0;
+	struct marker markers[TEAM_MAX_THREADS];
+	struct marking *marking = pass->marking;
+	struct marked_total *total = &marking->totals[__builtin_ctz(pass->mark)];
 	int err = 0;
 
-	work_queue_init(&pass->queue, nr);
-	for (unsigned i = 0; i < nr && !err; i++) {
+	pass->markers = markers;
+	work_queue_init(&pass->queue);
+	place_cursor_init(&pass->cursor, marking->heap, marking->roots, pass->places);
+	memset(markers, 0, sizeof(markers));
+	for (unsigned i = 0; i < marking->nr_threads && !err; i++) {
 		markers[i].pass = pass;
 		err = work_init(&markers[i].work);
 	}
 	for (size_t i = 0; i < nr_seeds && !err; i++)
-		err = work_push(&markers[0].work, &pass->queue, seeds[i]);
-	/* A thread that cannot be started is one that never works. */
-	for (unsigned i = 1; i < nr && !err; i++)
-		if (pthread_create(&threads[started], NULL, run, &markers[i]) == 0)
-			started++;
-		else
-			work_queue_leave(&pass->queue);
+		err = work_push(&markers[0].work, seeds[i]);
 	if (!err)
-		run(&markers[0]);
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
-	for (unsigned i = 0; i < nr; i++)
+		thread_team_run(marking->nr_threads, run, pass);
+	for (unsigned i = 0; i < marking->nr_threads; i++) {
+		total->nr += markers[i].total.nr;
+		total->bytes += markers[i].total.bytes;
 		work_deinit(&markers[i].work);
+	}
+	place_cursor_deinit(&pass->cursor);
 	work_queue_deinit(&pass->queue);
 	return err ? err : atomic_load(&pass->err);
 }
@@ -347,23 +393,24 @@ static int run_pass(struct pass *pass, const uint32_t *seeds, size_t nr_seeds)
 static int mark_possible(struct marking *marking)
 {
 	struct pass pass = {.marking = marking, .mark = MARK_POSSIBLE, .takes_inside = true};
-	uint32_t nr_blocks = marking->heap->map.nr_blocks, *seeds;
+	uint32_t nr_blocks = marking->heap->map.nr_blocks, *seeds, block;
 	size_t nr = 0;
 	int err;
 
-	for (uint32_t i = 0; i < nr_blocks; i++)
-		nr += marking->states[i] == MARK_SEEN_INSIDE;
+	for (block = marking_next(marking, 0); block < nr_blocks;
+	     block = marking_next(marking, block + 1))
+		nr += marking->states[block] == MARK_SEEN_INSIDE;
 	seeds = calloc(nr + 1, sizeof(*seeds));
 	if (!seeds)
 		return -ENOMEM;
 	nr = 0;
-	for (uint32_t i = 0; i < nr_blocks; i++) {
-		if (marking->states[i] != MARK_SEEN_INSIDE)
+	for (block = marking_next(marking, 0); block < nr_blocks;
+	     block = marking_next(marking, block + 1)) {
+		if (marking->states[block] != MARK_SEEN_INSIDE)
 			continue;
-		marking->states[i] |= MARK_POSSIBLE;
-		seeds[nr++] = i;
+		marking->states[block] |= MARK_POSSIBLE;
+		seeds[nr++] = block;
 	}
-	pass.next_root = marking->roots->nr;
 	err = run_pass(&pass, seeds, nr);
 	free(seeds);
 	return err;
@@ -376,34 +423,56 @@ static int mark_possible(struct marking *marking)
 static int mark_hidden(struct marking *marking)
 {
 	struct hidden_pointers hidden;
-	struct pass pass = {
-		.marking = marking, .mark = MARK_POSSIBLE, .takes_inside = true, .hidden = &hidden};
-	uint32_t nr_blocks = marking->heap->map.nr_blocks;
+	struct pass pass = {.marking = marking,
+			    .mark = MARK_POSSIBLE,
+			    .takes_inside = true,
+			    .hidden = &hidden,
+			    .places = PLACE_ALL};
+	uint32_t nr_blocks = marking->heap->map.nr_blocks, block;
 	size_t nr = 0;
 	int err;
 
-	for (uint32_t i = 0; i < nr_blocks; i++)
-		nr += marking_is_lost(marking, i);
+	for (block = marking_next(marking, 0); block < nr_blocks;
+	     block = marking_next(marking, block + 1))
+		nr += marking_is_lost(marking, block);
 	marking->has_too_many = nr > MAX_HIDDEN;
 	if (!nr || marking->has_too_many)
 		return 0;
 	err = hidden_pointers_init(&hidden, marking->heap, nr);
 	if (!err) {
-		for (uint32_t i = 0; i < nr_blocks; i++)
-			if (marking_is_lost(marking, i))
-				hidden_pointers_add(&hidden, i);
+		for (block = marking_next(marking, 0); block < nr_blocks;
+		     block = marking_next(marking, block + 1))
+			if (marking_is_lost(marking, block))
+				hidden_pointers_add(&hidden, block);
 		err = run_pass(&pass, NULL, 0);
 	}
 	hidden_pointers_deinit(&hidden);
 	return err;
 }
 
+uint32_t marking_next(const struct marking *marking, uint32_t from)
+{
+	const uint64_t held = MARK_HELD * 0x0101010101010101ull;
+	uint32_t nr = marking->heap->map.nr_blocks;
+	uint64_t states;
+
+	/* Most are held: eight at a time. */
+	for (; from < nr; from += 8) {
+		if (nr - from < 8)
+			break;
+		memcpy(&states, (const uint8_t *)marking->states + from, sizeof(states));
+		states = ~states & held;
+		if (states)
+			return from + (uint32_t)__builtin_ctzll(states) / 8;
+	}
+	while (from < nr && marking->states[from] & MARK_HELD)
+		from++;
+	return from;
+}
+
 int marking_mark_unconfirmed(struct marking *marking, const uint32_t *blocks, size_t nr)
 {
-	struct pass pass = {.marking = marking,
-			    .mark = MARK_UNCONFIRMED,
-			    .takes_inside = true,
-			    .next_root = marking->roots->nr};
+	struct pass pass = {.marking = marking, .mark = MARK_UNCONFIRMED, .takes_inside = true};
 
 	for (size_t i = 0; i < nr; i++)
 		marking->states[blocks[i]] |= MARK_UNCONFIRMED;
@@ -412,24 +481,21 @@ int marking_mark_unconfirmed(struct marking *marking, const uint32_t *blocks, si
 
 int marking_init(struct marking *ret, const struct heap *heap, const struct roots *roots)
 {
-	struct pass held = {.marking = ret, .mark = MARK_HELD};
+	struct pass held = {.marking = ret, .mark = MARK_HELD, .places = PLACE_ROOTS};
 	struct pass weak = {
-		.marking = ret, .mark = MARK_WEAK, .takes_inside = true, .is_weak = true};
+		.marking = ret, .mark = MARK_WEAK, .takes_inside = true, .places = PLACE_RED_ZONES};
 	size_t nr = heap->map.nr_blocks;
-	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int err;
 
 	*ret = (struct marking){.heap = heap, .roots = roots};
-	ret->nr_threads = nr_cpus < 1 ? 1 : nr_cpus > MAX_THREADS ? MAX_THREADS : (unsigned)nr_cpus;
 	/* Threads cost more than they save on a small heap. */
-	if (nr < 10000)
-		ret->nr_threads = 1;
-	ret->states = calloc(nr + 1, sizeof(*ret->states));
-	ret->holders = malloc((nr + 1) * sizeof(*ret->holders));
+	ret->nr_threads =
+		nr < MIN_TEAM_BLOCKS && roots->nr_slots < MIN_TEAM_WORDS ? 1 : thread_team_size();
+	ret->states = huge_array_alloc(nr + 1, sizeof(*ret->states), 0);
+	ret->holders = huge_array_alloc(nr + 1, sizeof(*ret->holders), 0xff);
 	if (!ret->states || !ret->holders)
 		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++)
-		ret->holders[i] = HOLDER_NONE;
+	_Static_assert(HOLDER_NONE == UINT32_MAX, "is what the bytes make");
 	err = run_pass(&held, NULL, 0);
 	if (!err)
 		err = mark_possible(ret);

@@ -19,6 +19,7 @@ enum {
 	MARK_WEAK = 4,	      /* from a red zone */
 	MARK_UNCONFIRMED = 8, /* nothing points to it, but that was not so in the first snapshot */
 	MARK_ALL = 15,
+	MARK_NR = 4,
 	MARK_HIDDEN = 16,	/* times enum hidden_kind: how the address is stored */
 	MARK_FOLLOWED = 64,	/* the free list that it is in is marked */
 	MARK_SEEN_INSIDE = 128, /* a held block has a pointer into it */
@@ -29,11 +30,17 @@ enum {
 #define HOLDER_ROOT   0x80000000u
 #define HOLDER_UNSEEN (UINT32_MAX - 1) /* a root with a number too large */
 
+/* Blocks that were marked with one mark. */
+struct marked_total {
+	uint64_t nr, bytes;
+};
+
 struct marking {
 	const struct heap *heap;
 	const struct roots *roots;
-	_Atomic uint8_t *states;   /* by block */
-	_Atomic uint32_t *holders; /* by block: who led to it first */
+	_Atomic uint8_t *states;	     /* by block */
+	_Atomic uint32_t *holders;	     /* by block: who led to it first */
+	struct marked_total totals[MARK_NR]; /* by the number of the bit in a state */
 	unsigned nr_threads;
 	bool has_too_many; /* blocks that nothing leads to, for a second look */
 };
@@ -44,6 +51,10 @@ void marking_deinit(struct marking *marking);
 
 /* Marks blocks, and what they lead to, with MARK_UNCONFIRMED unless they are marked already. */
 int marking_mark_unconfirmed(struct marking *marking, const uint32_t *blocks, size_t nr);
+
+/* The first block from number @from on that no pointers to starts hold; nr_blocks: there is none.
+ */
+uint32_t marking_next(const struct marking *marking, uint32_t from);
 
 /* How the address of a possible block is stored. */
 static inline enum hidden_kind marking_hidden_kind(const struct marking *marking, uint32_t block)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WORK_BATCH 256
+#define WORK_BATCH 256u
 
 struct work_batch {
 	struct work_batch *next;
@@ -25,8 +25,8 @@ struct work_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct work_batch *batches;
+	_Atomic unsigned nr_batches, nr_waiting;
 	unsigned nr_threads;
-	_Atomic unsigned nr_waiting;
 	bool is_done;
 };
 
@@ -36,26 +36,45 @@ struct work {
 	size_t nr, capacity;
 };
 
-void work_queue_init(struct work_queue *queue, unsigned nr_threads);
+void work_queue_init(struct work_queue *queue);
 void work_queue_deinit(struct work_queue *queue);
 
-/* One of the threads never comes. */
-void work_queue_leave(struct work_queue *queue);
+/* Each thread calls this before it has work. */
+void work_queue_enter(struct work_queue *queue);
 
 /* Wakes everybody: there is no more work. */
 void work_queue_stop(struct work_queue *queue);
+
+/* True if threads wait that nobody has given anything. */
+static inline bool work_queue_is_hungry(const struct work_queue *queue)
+{
+	return atomic_load_explicit(&queue->nr_waiting, memory_order_relaxed) >
+	       atomic_load_explicit(&queue->nr_batches, memory_order_relaxed);
+}
 
 /* Returns 0 or -ENOMEM. Release with work_deinit() in either case. */
 int work_init(struct work *work);
 void work_deinit(struct work *work);
 
 /* Returns 0 or -ENOMEM. */
-int work_push(struct work *work, struct work_queue *queue, uint32_t block);
+int work_push(struct work *work, uint32_t block);
+
+/* Takes the newest block; false: this thread has none left. */
+static inline bool work_pop(struct work *work, uint32_t *ret)
+{
+	if (!work->nr)
+		return false;
+	*ret = work->blocks[--work->nr];
+	return true;
+}
+
+/* Gives up to half of the blocks to threads that wait. */
+void work_give(struct work *work, struct work_queue *queue);
 
 /*
- * Takes a block. If this thread has none left, returns false; with @waits, waits for others' blocks
- * first, until all threads wait.
+ * Waits for others' blocks, if this thread has none left. Returns false when all threads that have
+ * entered wait, or the work was stopped.
  */
-bool work_pop(struct work *work, struct work_queue *queue, bool waits, uint32_t *ret);
+bool work_wait(struct work *work, struct work_queue *queue);
 
 #endif

@@ -23,6 +23,7 @@ struct known_table {
 void object_types_init(struct object_types *ret, const struct snapshot *snapshot)
 {
 	*ret = (struct object_types){.snapshot = snapshot};
+	pthread_mutex_init(&ret->lock, NULL);
 }
 
 void object_types_deinit(struct object_types *types)
@@ -34,6 +35,7 @@ void object_types_deinit(struct object_types *types)
 		free(table->name);
 		free(table);
 	}
+	pthread_mutex_destroy(&types->lock);
 }
 
 /* In a file's memory that the program does not write. */
@@ -89,20 +91,11 @@ static char *name_of_table(struct object_types *types, uint64_t table)
 	return name;
 }
 
-const char *object_type(struct object_types *types, const struct heap_block_view *block)
+/* The name of what may be a table, from now on; NULL: it is none. */
+static const char *look_up(struct object_types *types, uint64_t address)
 {
-	uint64_t address = block->size_bytes >= 8 ? load_word(block->bytes) : 0;
 	struct known_table *table;
 
-	if (address % 8 || !address)
-		return NULL;
-	if (!types->last || address < types->last->start || address >= types->last->end) {
-		const struct scan_region *region = constant_region(types, address);
-
-		if (!region)
-			return NULL;
-		types->last = region;
-	}
 	HASH_FIND(hh, types->by_address, &address, sizeof(address), table);
 	if (table)
 		return table->name;
@@ -120,4 +113,49 @@ const char *object_type(struct object_types *types, const struct heap_block_view
 		return NULL;
 	}
 	return table->name;
+}
+
+static bool is_in(const struct scan_region *region, uint64_t address)
+{
+	return region && address - region->start < region->end - region->start;
+}
+
+/* Nearly all words lead to one of a few regions. */
+static bool may_be_table(const struct object_types *types, struct type_cache *cache,
+			 uint64_t address)
+{
+	const struct scan_region *region;
+
+	if (is_in(cache->constant, address))
+		return true;
+	if (is_in(cache->other, address))
+		return false;
+	region = snapshot_region(types->snapshot, address);
+	if (region && region == constant_region(types, address))
+		cache->constant = region;
+	else if (region)
+		cache->other = region;
+	return region && region == cache->constant;
+}
+
+const char *object_type_cached(struct object_types *types, struct type_cache *cache,
+			       const struct heap_block_view *block)
+{
+	uint64_t address = block->size_bytes >= 8 ? load_word(block->bytes) : 0;
+	size_t place = address * 0x9e3779b97f4a7c15ull >> (64 - TYPE_CACHE_BITS);
+
+	if (address % 8 || !address || !may_be_table(types, cache, address))
+		return NULL;
+	if (cache->known[place].address != address) {
+		pthread_mutex_lock(&types->lock);
+		cache->known[place].name = look_up(types, address);
+		pthread_mutex_unlock(&types->lock);
+		cache->known[place].address = address;
+	}
+	return cache->known[place].name;
+}
+
+const char *object_type(struct object_types *types, const struct heap_block_view *block)
+{
+	return object_type_cached(types, &types->own, block);
 }

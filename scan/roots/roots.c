@@ -317,10 +317,8 @@ static int build(struct building *building)
 {
 	struct roots *roots = building->roots;
 	const struct snapshot *snapshot = roots->snapshot;
-	int err = thread_stacks_find(&roots->stacks, snapshot);
+	int err;
 
-	if (err)
-		return err;
 	roots->values = calloc(snapshot->nr_threads * (THREAD_MAX_GENERAL + 1) + roots->stacks.nr +
 				       snapshot->nr_kernel_pointers + 1,
 			       sizeof(*roots->values));
@@ -342,12 +340,13 @@ static int build(struct building *building)
 	return err;
 }
 
-int roots_init(struct roots *ret, const struct heap *heap)
+int roots_init(struct roots *ret, const struct heap *heap, struct thread_stacks *stacks)
 {
 	struct building building = {.roots = ret, .heap = heap};
 	int err;
 
-	*ret = (struct roots){.snapshot = heap->snapshot};
+	*ret = (struct roots){.snapshot = heap->snapshot, .stacks = *stacks};
+	*stacks = (struct thread_stacks){0};
 	err = build(&building);
 	free(building.excluded);
 	return err;

@@ -42,8 +42,11 @@ struct roots {
 	uint64_t *values; /* of registers, DTVs and kernel pointers, for ranges to point to */
 };
 
-/* Returns 0 or -ENOMEM. Release with roots_deinit() in either case. */
-int roots_init(struct roots *ret, const struct heap *heap);
+/*
+ * Takes over what thread_stacks_find() has found. Returns 0 or -ENOMEM. Release with roots_deinit()
+ * in either case.
+ */
+int roots_init(struct roots *ret, const struct heap *heap, struct thread_stacks *stacks);
 void roots_deinit(struct roots *roots);
 
 /* The range of the word with that number. */

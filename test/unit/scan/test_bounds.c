@@ -134,35 +134,6 @@ static void data_is_full_of_pointers_to_themselves(void **state)
 	snapshot_deinit(&snapshot);
 }
 
-/* Makes the mapping that begins at @start, which has one page, larger. */
-static void enlarge(struct heap_image *image, uint64_t start, uint64_t size_bytes)
-{
-	struct scan_region *region = (struct scan_region *)snapshot_region(&image->snapshot, start);
-	uint8_t *page = region->bytes;
-	size_t page_bytes = region->buffer_bytes;
-
-	assert_int_equal(scan_region_reserve(region, size_bytes), 0);
-	memcpy(region->bytes, page, PAGE);
-	munmap(page, page_bytes);
-	region->end = region->start + size_bytes;
-	region->nr_runs = 0;
-	assert_int_equal(scan_region_add_run(region, region->start, region->end), 0);
-}
-
-/* An image with a larger heap, whose chunks have @chunk bytes each. */
-static void init_large(struct heap_image *ret, uint64_t size_bytes, uint64_t chunk)
-{
-	uint64_t end = HEAP_IMAGE_HEAP + size_bytes;
-
-	heap_image_init(ret);
-	enlarge(ret, HEAP_IMAGE_HEAP, size_bytes);
-	while (ret->at + 2 * chunk < end)
-		heap_image_add(ret, chunk - 8);
-	heap_image_end(ret);
-	heap_image_set(ret, ret->at + 8, (end - ret->at) | 1);
-	heap_image_set(ret, HEAP_IMAGE_SYSTEM, size_bytes);
-}
-
 static void assert_not_whole(struct heap_image *image)
 {
 	struct heap heap;
@@ -180,8 +151,8 @@ static void many_words_may_be_the_beginning(void **state)
 	const uint64_t size = 8 << 20;
 	struct heap_image image;
 
-	init_large(&image, 64 << 20, 32);
-	enlarge(&image, HEAP_IMAGE_LIBC, size);
+	heap_image_init_large(&image, 64 << 20, 32);
+	heap_image_enlarge(&image, HEAP_IMAGE_LIBC, size);
 	/* So that the arena's pointer to its top is none of these words. */
 	heap_image_set(&image, HEAP_IMAGE_TOP - 8, 1);
 	heap_image_set(&image, HEAP_IMAGE_SYSTEM, 1 << 20);
@@ -196,7 +167,7 @@ static void many_chunks_may_be_the_next(void **state)
 {
 	struct heap_image image;
 
-	init_large(&image, 64 << 20, 32);
+	heap_image_init_large(&image, 64 << 20, 32);
 	/* The end of a part, twice. */
 	heap_image_set(&image, HEAP_IMAGE_HEAP + 8, 16 | 1);
 	heap_image_set(&image, HEAP_IMAGE_HEAP + 24, 16 | 1);
@@ -212,7 +183,7 @@ static void many_words_may_be_a_cache(void **state)
 	struct heap_image image;
 	uint64_t block;
 
-	init_large(&image, 64 << 20, 32);
+	heap_image_init_large(&image, 64 << 20, 32);
 	for (block = cache + cache_bytes; block < cache + (2 << 20); block += 32)
 		heap_image_set(&image, block, block + 32);
 	heap_image_set(&image, cache - 8, cache_bytes | 1);
@@ -237,11 +208,12 @@ static void many_threads_have_their_stacks_in_one_block(void **state)
 {
 	const size_t nr = 50000;
 	struct heap_image image;
+	struct thread_stacks stacks;
 	struct roots roots;
 	struct heap heap;
 	uint64_t bytes = 0;
 
-	init_large(&image, 8 << 20, 2 << 20);
+	heap_image_init_large(&image, 8 << 20, 2 << 20);
 	free(image.snapshot.threads);
 	image.snapshot.nr_threads = nr;
 	image.snapshot.threads = calloc(nr, sizeof(*image.snapshot.threads));
@@ -250,7 +222,8 @@ static void many_threads_have_their_stacks_in_one_block(void **state)
 		image.snapshot.threads[i].registers.sp = HEAP_IMAGE_HEAP + 16 + (i * 7919 % nr) * 8;
 	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
 	assert_true(heap.is_whole);
-	assert_int_equal(roots_init(&roots, &heap), 0);
+	assert_int_equal(thread_stacks_find(&stacks, &image.snapshot), 0);
+	assert_int_equal(roots_init(&roots, &heap, &stacks), 0);
 	for (size_t i = 0; i < roots.nr; i++)
 		if (roots.ranges[i].kind == ROOT_STACK)
 			bytes += roots.ranges[i].size_bytes;
@@ -325,7 +298,7 @@ static void all_blocks_are_lost(void **state)
 	struct scan scan;
 
 	getrlimit(RLIMIT_AS, &before);
-	init_large(&image, 64 << 20, 32);
+	heap_image_init_large(&image, 64 << 20, 32);
 	for (int round = 0; round < 2; round++) {
 		for (uint64_t at = HEAP_IMAGE_HEAP + 16; at + 32 < image.at; at += 32)
 			heap_image_set(&image, at, round ? 0 : at + 32);

@@ -30,13 +30,15 @@ static void expect(struct heap_image *image, const uint64_t *blocks, const uint1
 {
 	const struct root_groups groups = {NULL, rank_of, 2, group_of};
 	struct heap heap;
+	struct thread_stacks stacks;
 	struct roots roots;
 	struct marking marking;
 	uint16_t *found = NULL;
 
 	heap_image_end(image);
 	assert_int_equal(heap_read(&heap, &image->snapshot), 0);
-	assert_int_equal(roots_init(&roots, &heap), 0);
+	assert_int_equal(thread_stacks_find(&stacks, &image->snapshot), 0);
+	assert_int_equal(roots_init(&roots, &heap, &stacks), 0);
 	assert_int_equal(marking_init(&marking, &heap, &roots), 0);
 	assert_int_equal(nearest_roots_find(&marking, &groups, &found), 0);
 	for (size_t i = 0; i < nr; i++) {
