@@ -35,6 +35,7 @@
 struct run {
 	const struct leakscan_options *options;
 	pid_t pid;
+	uint64_t max_pause_ns;
 	struct module_symbols symbols;
 	struct census_file before;	 /* --diff */
 	struct recording_file recording; /* --recording */
@@ -113,7 +114,11 @@ static int take(struct run *run, const struct lost_list *before, struct analyst_
 	for (int nr = 1; nr <= MAX_TRIES; nr++) {
 		struct snapshot snapshot;
 
-		err = live_snapshot_take(&snapshot, run->pid, run->options->pause_limit_ns);
+		err = live_snapshot_take(&snapshot, run->pid, run->options->pause_limit_ns,
+					 run->options->stop);
+		if (run->max_pause_ns < snapshot.pause_ns)
+			run->max_pause_ns = snapshot.pause_ns;
+		snapshot.max_pause_ns = run->max_pause_ns;
 		task->accepts_doubt = nr == MAX_TRIES;
 		task->taken_ns = snapshot.taken_ns;
 		if (!err)

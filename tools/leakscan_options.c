@@ -36,8 +36,9 @@ static const struct option_row rows[] = {
 	{"pause-limit", 0, OPTION_TIME, "TIME",
 	 "let the process go after TIME (2, 300ms), with or without a result; 500ms unless given",
 	 FIELD(pause_limit_ns), .min = 1000000},
-	{"once", 0, OPTION_FLAG,
-	 .help = "stop the process once, not twice; no block is called lost then", FIELD(once)},
+	{"once", 0, OPTION_FLAG, .help = "look once, not twice; no block is called lost then",
+	 FIELD(once)},
+	{"stop", 0, OPTION_FLAG, .help = "stop the process even if it sleeps", FIELD(stop)},
 	{.help = "What is shown:"},
 	{"blocks", 0, OPTION_FLAG, .help = "a line for each block in use", FIELD(blocks)},
 	{"not-held", 0, OPTION_FLAG, .help = "with --blocks: only blocks that are not held",
@@ -64,8 +65,8 @@ static const struct option_table table = {
 	.synopsis = "leakscan -p PID [OPTION...]\n"
 		    "leakscan --core FILE [OPTION...]",
 	.about = "Shows what is in the heap of a process, and which blocks nothing points to any "
-		 "more, without a recording: also what was allocated long ago. The process stands "
-		 "still while its memory is copied.",
+		 "more, without a recording: also what was allocated long ago. Unless it sleeps, "
+		 "the process is stopped while its memory is copied.",
 	.rows = rows,
 	.nr_rows = ARRAY_SIZE(rows),
 };
@@ -89,8 +90,9 @@ int leakscan_options_parse(int argc, char **argv, struct leakscan_options *optio
 		return bad_usage("leakscan takes options only");
 	if (!options->pid == !options->core)
 		return bad_usage("give a process (-p PID) or a core file (--core FILE)");
-	if (options->core && (options->once || options_has(&table, &result, "pause-limit")))
-		return bad_usage("--once and --pause-limit are for running processes");
+	if (options->core &&
+	    (options->once || options->stop || options_has(&table, &result, "pause-limit")))
+		return bad_usage("--once, --stop and --pause-limit are for running processes");
 	if (options->without_held && !options->blocks)
 		return bad_usage("--not-held goes with --blocks");
 	if (options->blocks + options->has_why + (options->format != 0) +

@@ -17,6 +17,7 @@ struct leakscan_options {
 	pid_t pid;	  /* 0: a core file */
 	const char *core; /* NULL: a process */
 	uint64_t pause_limit_ns;
+	bool stop;	   /* also if it sleeps */
 	bool once;	   /* one snapshot, so no block is called lost */
 	bool blocks;	   /* a line for each block */
 	bool without_held; /* of these, only blocks that are not held */

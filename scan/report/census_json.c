@@ -39,7 +39,10 @@ static void write_process(FILE *out, const struct scan *scan)
 		",\"whole\":%s,\n\"process\":{\"name\":", scan->heap.is_whole ? "true" : "false");
 	json_write_string(out, snapshot->name);
 	fprintf(out, ",\"threads\":%zu,", snapshot->nr_threads);
-	write_known(out, "pause_us", snapshot->pause_ns / 1000);
+	if (snapshot->is_core)
+		write_known(out, "pause_us", 0);
+	else
+		fprintf(out, "\"pause_us\":%" PRIu64, snapshot->max_pause_ns / 1000);
 	putc(',', out);
 	write_known(out, "anonymous_bytes", snapshot->anon_bytes + snapshot->swap_bytes);
 	fputs("},\n", out);

@@ -28,9 +28,11 @@ bool screen_begin(FILE *out, const struct scan *scan)
 		putc(')', out);
 	}
 	fprintf(out, ": %zu thread%s", snapshot->nr_threads, quantity_plural(snapshot->nr_threads));
-	if (!snapshot->is_core)
+	if (snapshot->max_pause_ns)
 		fprintf(out, "; it stood still for %s",
-			quantity_duration((double)snapshot->pause_ns / 1e9).text);
+			quantity_duration((double)snapshot->max_pause_ns / 1e9).text);
+	else if (!snapshot->is_core)
+		fputs("; it slept, and was not stopped", out);
 	putc('\n', out);
 	if (!scan->heap.allocator)
 		fputs("No allocator that leakscan knows was found: it knows glibc's malloc. Of "
@@ -186,9 +188,9 @@ static void write_lost(FILE *out, struct scan_report *report, bool all)
 	if (nr < lost->nr_roots)
 		fprintf(out, "  and %zu more; --all shows them\n", lost->nr_roots - nr);
 	fprintf(out,
-		"When the process stood still, no register, stack, thread-local, global variable, "
-		"mapping or\nreachable block held the address of these blocks. Unless the program "
-		"hides addresses, they\ncan never be freed%s (docs/reachability.md).\n",
+		"When the memory was copied, no register, stack, thread-local, global variable, "
+		"mapping\nor reachable block held the address of these blocks. Unless the program "
+		"hides addresses,\nthey can never be freed%s (docs/reachability.md).\n",
 		report->scan->unseen[0] ? ", except as said at \"Not seen\"" : "");
 }
 

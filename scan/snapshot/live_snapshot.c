@@ -5,6 +5,7 @@
 #include "scan/snapshot/kernel_pointers.h"
 #include "scan/snapshot/memory_copy.h"
 #include "scan/snapshot/pause_guard.h"
+#include "scan/snapshot/sleeping_threads.h"
 #include "scan/snapshot/thread_stop.h"
 
 #include "common/clock.h"
@@ -27,12 +28,17 @@
 /* The niceness of the tracing thread while it makes another one wait. */
 #define PAUSE_NICE (-20)
 
+/* How long a process is given to fall asleep. */
+#define SLEEP_POLL_NS	1000000
+#define MAX_SLEEP_POLLS 10
+
 /* A snapshot while it is taken. */
 struct taking {
 	struct snapshot *snapshot;
 	struct address_regions prepared, regions;
 	struct thread_stop stop;
 	int pagemap_fd;
+	bool is_begun; /* memory was copied, or may have been */
 	uint64_t start_ns, end_ns, limit_ns;
 	int err;
 	pid_t late; /* the thread that did not stop, or 0 */
@@ -117,16 +123,12 @@ static void read_identity(struct snapshot *snapshot)
 	snapshot->swap_bytes = memory.swap_bytes;
 }
 
-/* What happens while the process stands still. */
-static int take_stopped(struct taking *taking)
+/* All but the registers, while the process stands still. */
+static int take_memory(struct taking *taking)
 {
 	struct snapshot *snapshot = taking->snapshot;
-	int err = thread_stop_all(&taking->stop, snapshot->pid, taking->end_ns);
+	int err = address_regions_read(&taking->regions, snapshot->pid, taking->pagemap_fd);
 
-	if (!err)
-		err = thread_stop_read_registers(&taking->stop, snapshot, taking->end_ns);
-	if (!err)
-		err = address_regions_read(&taking->regions, snapshot->pid, taking->pagemap_fd);
 	if (err)
 		return err;
 	address_regions_take(&taking->regions, &taking->prepared);
@@ -143,6 +145,17 @@ static int take_stopped(struct taking *taking)
 	if (!err)
 		shared_memory_copy(&taking->regions.shared, snapshot, taking->end_ns);
 	return err;
+}
+
+/* What happens while the process is stopped. */
+static int take_stopped(struct taking *taking)
+{
+	struct snapshot *snapshot = taking->snapshot;
+	int err = thread_stop_all(&taking->stop, snapshot->pid, taking->end_ns);
+
+	if (!err)
+		err = thread_stop_read_registers(&taking->stop, snapshot, taking->end_ns);
+	return err ? err : take_memory(taking);
 }
 
 /* leakrec --scan has no such option, so the advice names the tool that has it. */
@@ -231,9 +244,76 @@ static int take_guarded(struct taking *taking)
 	return err;
 }
 
-int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns)
+/* Waits until no thread runs. Most processes that sleep most of the time do so at once. */
+static int wait_for_sleep(struct sleeping_threads *threads)
+{
+	const struct timespec pause = {.tv_nsec = SLEEP_POLL_NS};
+	int err = sleeping_threads_begin(threads);
+
+	for (int i = 1; i < MAX_SLEEP_POLLS && err == -EAGAIN; i++) {
+		nanosleep(&pause, NULL);
+		err = sleeping_threads_begin(threads);
+	}
+	return err;
+}
+
+/* Returns 0; or an error if the process did not sleep long enough, or that cannot be told. */
+static int take_asleep(struct taking *taking)
+{
+	struct snapshot *snapshot = taking->snapshot;
+	struct sleeping_threads threads;
+	int err = sleeping_threads_init(&threads, snapshot->pid);
+
+	if (!err)
+		err = wait_for_sleep(&threads);
+	snapshot->taken_ns = clock_now_ns();
+	snapshot->taken_s = (uint64_t)time(NULL);
+	/* Nobody waits, so there is no limit. */
+	taking->end_ns = UINT64_MAX;
+	taking->is_begun = !err;
+	if (!err)
+		err = take_memory(taking);
+	if (!err)
+		err = sleeping_threads_end(&threads, snapshot);
+	/* A tracer may read more (proc_mem.force_override of Linux 6.12, fs/proc/base.c). */
+	if (!err && snapshot->unread.bytes)
+		err = -EIO;
+	sleeping_threads_deinit(&threads);
+	return err;
+}
+
+/* Forgets a snapshot that is not one moment. */
+static void forget(struct taking *taking)
+{
+	struct snapshot *snapshot = taking->snapshot, empty;
+
+	snapshot_init(&empty);
+	empty.pid = snapshot->pid;
+	empty.mem_fd = snapshot->mem_fd;
+	snapshot->mem_fd = -1;
+	snapshot_deinit(snapshot);
+	*snapshot = empty;
+	read_identity(snapshot);
+	address_regions_deinit(&taking->prepared);
+	address_regions_deinit(&taking->regions);
+}
+
+static int prepare(struct taking *taking)
+{
+	int err =
+		address_regions_read(&taking->prepared, taking->snapshot->pid, taking->pagemap_fd);
+
+	if (!err)
+		err = address_regions_prepare(&taking->prepared);
+	if (err)
+		report(taking, err);
+	return err;
+}
+
+int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns, bool stop)
 {
 	struct taking taking = {.snapshot = ret, .pagemap_fd = -1, .limit_ns = limit_ns};
+	bool is_taken = false;
 	int err;
 
 	snapshot_init(ret);
@@ -242,12 +322,16 @@ int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns)
 	if (err)
 		return err;
 	read_identity(ret);
-	err = address_regions_read(&taking.prepared, pid, taking.pagemap_fd);
-	if (!err)
-		err = address_regions_prepare(&taking.prepared);
-	if (err)
-		report(&taking, err);
-	else
+	err = prepare(&taking);
+	if (!err && !stop) {
+		is_taken = take_asleep(&taking) == 0;
+		/* What was copied by then must not be taken for what is copied later. */
+		if (!is_taken && taking.is_begun) {
+			forget(&taking);
+			err = prepare(&taking);
+		}
+	}
+	if (!err && !is_taken)
 		err = take_guarded(&taking);
 	address_regions_deinit(&taking.prepared);
 	address_regions_deinit(&taking.regions);

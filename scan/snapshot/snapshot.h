@@ -87,10 +87,11 @@ struct snapshot {
 	struct unread_memory unread;
 	struct unseen_places unseen;
 	uint64_t copied_bytes;
-	uint64_t pause_ns;
-	uint64_t taken_ns;    /* CLOCK_MONOTONIC */
-	uint64_t taken_s;     /* since 1970; 0: unknown */
-	uint64_t start_ticks; /* struct process_stat; 0: unknown */
+	uint64_t pause_ns;     /* 0: it slept, and was not stopped */
+	uint64_t max_pause_ns; /* of this snapshot and those that were taken for it before */
+	uint64_t taken_ns;     /* CLOCK_MONOTONIC; the end of the pause */
+	uint64_t taken_s;      /* since 1970; 0: unknown */
+	uint64_t start_ticks;  /* struct process_stat; 0: unknown */
 	uint64_t anon_bytes, file_bytes, shared_bytes, swap_bytes; /* of RAM and swap; 0: unknown */
 };
 

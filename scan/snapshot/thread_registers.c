@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/snapshot/thread_registers.h"
 
+#include "scan/snapshot/sleeping_threads_shared.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -83,6 +85,57 @@ int thread_registers_set_vector(struct thread_registers *registers, const void *
 	memcpy(registers->vector, (const uint8_t *)image + VECTOR_SKIPPED, registers->vector_bytes);
 	return 0;
 }
+
+#ifdef __x86_64__
+
+/* Of XSAVE's image: Intel SDM, volume 1, 13.4. */
+#define LEGACY_BYTES  512
+#define HEADER_BYTES  64
+#define XMM_AT	      160
+#define XMM_BYTES     256
+#define COMPONENT_SSE 2u
+
+/*
+ * The instruction leaves a component of the image as it was if all of its registers are zero, and
+ * says in the header which ones it wrote. Of those behind the header, old words may remain.
+ */
+static void clear_unwritten(uint8_t *image, size_t size)
+{
+	uint64_t written;
+
+	if (size < LEGACY_BYTES + HEADER_BYTES)
+		return;
+	memcpy(&written, image + LEGACY_BYTES, sizeof(written));
+	if (!(written & COMPONENT_SSE))
+		memset(image + XMM_AT, 0, XMM_BYTES);
+	if (!(written >> 2))
+		memset(image + LEGACY_BYTES + HEADER_BYTES, 0, size - LEGACY_BYTES - HEADER_BYTES);
+}
+
+int thread_registers_set_sleeping(struct thread_registers *ret,
+				  const struct sleeping_thread *sleeping)
+{
+	struct sleeping_thread copy = *sleeping;
+	struct user_regs_struct r = {.fs_base = copy.fs_base, .gs_base = copy.gs_base};
+	int err;
+
+	*ret = (struct thread_registers){0};
+	memcpy(&r, copy.general, sizeof(copy.general));
+	err = thread_registers_set_general(ret, &r, sizeof(r));
+	clear_unwritten(copy.vector, copy.vector_bytes);
+	return err ? err : thread_registers_set_vector(ret, copy.vector, copy.vector_bytes);
+}
+
+#else
+
+/* The program reads the registers of x86-64 only. */
+int thread_registers_set_sleeping(struct thread_registers *ret,
+				  const struct sleeping_thread *sleeping)
+{
+	return -ENOTSUP;
+}
+
+#endif
 
 static int read_set(pid_t tid, unsigned long type, uint8_t *image, size_t *size)
 {

@@ -44,6 +44,12 @@ int thread_registers_set_general(struct thread_registers *registers, const void 
 /* Takes the vector registers from a copy of NT_X86_XSTATE's or NT_FPREGSET's image. */
 int thread_registers_set_vector(struct thread_registers *registers, const void *image, size_t size);
 
+struct sleeping_thread;
+
+/* Takes all of a thread's that sleeping_threads.h read. Returns 0 or a negative errno. */
+int thread_registers_set_sleeping(struct thread_registers *ret,
+				  const struct sleeping_thread *sleeping);
+
 /* Reads all of a stopped thread's. Returns 0 or a negative errno. */
 int thread_registers_read(pid_t tid, struct thread_registers *ret);
 void thread_registers_deinit(struct thread_registers *registers);

@@ -44,6 +44,7 @@ refused() {
 	refused "--format takes json" -p 1 --format xml
 	refused "takes an address like" -p 1 --why 55
 	refused "for running processes" --core x --once
+	refused "for running processes" --core x --stop
 	refused "No such file" --core missing
 }
 
@@ -70,6 +71,70 @@ refused() {
 	kill -CONT "$REACH_PID"
 	assert_runs
 	stop_reach
+}
+
+# How often the threads have left their CPUs.
+switches_of() {
+	cat "/proc/$1"/task/*/status | grep ctxt_switches
+}
+
+@test "leakscan: a process that sleeps is not stopped" {
+	local before
+
+	[[ $(id -u) == 0 && $(uname -m) == x86_64 && -e /sys/kernel/btf/vmlinux ]] || skip "needs BPF and x86-64"
+	# reach_memory has pages that some kernels show to tracers only.
+	start_reach reach_cxx
+	before=$(switches_of "$REACH_PID")
+	leakscan >screen
+	grep -q '; it slept, and was not stopped$' screen
+	grep -q '^Lost, with' screen
+	[[ $(switches_of "$REACH_PID") == "$before" ]]
+	[[ $(leakscan --format json | jq .process.pause_us) == 0 ]]
+	leakscan --stop >screen
+	grep -q '; it stood still for ' screen
+	[[ $(switches_of "$REACH_PID") != "$before" ]]
+	stop_reach
+}
+
+# It sleeps before and after its memory is copied, which takes many times as long as it sleeps.
+@test "leakscan: a process that runs now and then is stopped" {
+	perl -e '$x = "x" x (64 << 20); syswrite(STDOUT, "ready"); select(undef, undef, undef, 0.0005) while 1' >truth 3>&- &
+	STARTED_PIDS+=($!)
+	wait_until 60 says_ready $!
+	REACH_PID=$! leakscan --once >screen
+	grep -q '; it stood still for ' screen
+}
+
+@test "leakscan: a process that sleeps at the second look only was stopped" {
+	local scan state
+
+	perl -e '$x = "x" x (64 << 20); syswrite(STDOUT, "ready"); select(undef, undef, undef, 0.0005) until -e "quiet"; sleep' \
+		>truth 3>&- &
+	REACH_PID=$!
+	STARTED_PIDS+=("$REACH_PID")
+	wait_until 60 says_ready "$REACH_PID"
+	leakscan >screen 3>&- &
+	scan=$!
+	STARTED_PIDS+=("$scan")
+	until read -r _ _ state _ <"/proc/$REACH_PID/stat" && [[ $state == t ]]; do
+		! has_ended "$scan"
+	done
+	touch quiet
+	wait "$scan"
+	grep -q '; it stood still for ' screen
+}
+
+# Until the FIFO has a reader, the child of posix_spawn() runs in the memory of the process.
+@test "leakscan: memory that a child uses, too, is not taken for that of a process that sleeps" {
+	mkfifo fifo
+	python3 -c 'import os
+actions = [(os.POSIX_SPAWN_OPEN, 1, "fifo", os.O_WRONLY, 0)]
+os.posix_spawn("/bin/true", ["true"], {}, file_actions=actions)' 3>&- &
+	STARTED_PIDS+=($!)
+	wait_until 60 grep -q '^State:[[:space:]]*D' "/proc/$!/status"
+	refused "had not stopped" -p $! --pause-limit 20ms
+	read -r <fifo || true
+	wait $!
 }
 
 @test "leakscan: --pause-limit lets the process go" {

@@ -6,10 +6,12 @@ bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/scan
 
-# scan_cases TARGET [ARG...]
+# scan_cases TARGET [ARG...]: as it is, and stopped.
 scan_cases() {
 	start_reach "$@"
 	leakscan --blocks >blocks
+	compare_cases
+	leakscan --blocks --stop >blocks
 	compare_cases
 	stop_reach
 }

@@ -100,12 +100,14 @@ end_target() {
 }
 
 @test "signalled: --pause-limit is that of leakscan" {
-	start_waiting "$TARGETS/reach_later" 5
+	# It does not sleep for long, and 64 MiB cannot be copied so soon.
+	# shellcheck disable=SC2016 # Perl's variable
+	start_waiting perl -e '$x = "x" x (64 << 20); syswrite(STDOUT, "waits"); select(undef, undef, undef, 0.0005) while 1'
 	attach --scan --pause-limit 1ms
-	go_waiting
 	kill -USR2 "$LEAKREC_PID"
 	wait_until 60 grep -q '^leakrec: warning: scan 1 has no result$' leakrec.err
-	end_target
+	kill_now "$RECORDED_PID"
+	finish_leakrec
 	grep -q '^leakscan: process [0-9]* was let go after 1[.0-9]* ms' leakrec.err
 	run -2 "$BIN/leakrec" --pause-limit 1 -- true
 	[[ $output == *"--pause-limit goes with --scan"* ]]
