@@ -25,7 +25,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 /* Upper bounds of a sample's parts, in bytes. */
 #define PLAIN_SAMPLE_BYTES 128
@@ -317,21 +316,11 @@ bool backpressure_is_system_wide(const struct backpressure *backpressure)
 	return backpressure->is_system_wide;
 }
 
-/* True if the process began after @time_ns, so that an earlier one of that id has ended. */
-static bool has_begun_after(const struct process_stat *status, uint64_t time_ns)
-{
-	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);
-	struct timespec boot;
-
-	/* start_time_ticks includes the time that the machine was suspended. */
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	time_ns += (uint64_t)boot.tv_sec * 1000000000ULL + (uint64_t)boot.tv_nsec - clock_now_ns();
-	return status->start_time_ticks * tick_ns > time_ns;
-}
-
 void backpressure_handle_task(struct backpressure *backpressure, const struct perf_disk_task *task)
 {
+	struct target_table *table = backpressure->table;
 	struct process_stat status;
+	struct target *target;
 	int err;
 
 	/* The programs follow forks and exits themselves, before an id can be reused. */
@@ -339,12 +328,16 @@ void backpressure_handle_task(struct backpressure *backpressure, const struct pe
 		return;
 	err = process_stat_read((pid_t)task->pid, &status);
 	if (task->header.type == PERF_RECORD_EXIT) {
+		target = target_table_find(table, task->pid);
 		/* The parent may wait for the dead process much later, or never. */
-		if (err == -ESRCH || (!err && (process_stat_is_dead(&status) ||
-					       has_begun_after(&status, task->time_ns))))
-			target_table_remove(backpressure->table, task->pid);
+		if (target && (err == -ESRCH ||
+			       (!err && (process_stat_is_dead(&status) ||
+					 status.start_time_ticks != target->start_time_ticks))))
+			target_table_remove(table, task->pid);
 	} else if (!err && task->pid != task->ppid && status.parent == (pid_t)task->ppid) {
-		target_table_add(backpressure->table, task->pid);
+		target = target_table_add(table, task->pid);
+		if (target)
+			target_set_start_time(target, status.start_time_ticks);
 	}
 }
 

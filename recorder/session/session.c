@@ -107,6 +107,7 @@ int session_run(const struct session_options *options, int *ret_command_status)
 	probe_set_deinit(&session.probes);
 	allocator_search_destroy(session.search);
 	process_list_deinit(&session.all_processes);
+	free(session.start_ticks);
 	build_ids_deinit(&session.build_ids);
 	if (session.signal_fd >= 0)
 		close(session.signal_fd);

@@ -160,14 +160,21 @@ static int plan_processes(struct session *session)
 	size_t nr = 0;
 	int err = list_processes(session);
 
+	session->start_ticks = err ? NULL : calloc(list->nr, sizeof(*session->start_ticks));
+	if (!session->start_ticks)
+		return err ? err : -ENOMEM;
 	for (size_t i = 0; i < list->nr && !err; i++) {
 		bool is_named = i < session->options->nr_pids;
+		struct process_stat status = {0};
 
+		process_stat_read(list->pids[i], &status);
 		err = plan_process(session, list->pids[i]);
-		if (!err)
+		if (!err) {
+			session->start_ticks[nr] = status.start_time_ticks;
 			list->pids[nr++] = list->pids[i];
-		else if (!is_named && err != -ENOMEM)
+		} else if (!is_named && err != -ENOMEM) {
 			err = 0;
+		}
 	}
 	session->nr_pids = list->nr = nr;
 	return err;

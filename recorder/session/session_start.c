@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/diag.h"
 #include "common/proc/process_namespace.h"
+#include "common/proc/process_stat.h"
 #include "common/scope.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/events/attach.h"
@@ -72,6 +73,26 @@ static void report_start(const struct session *session)
 		diag_note("recording %zu processes; Ctrl-C ends it", session->nr_pids);
 }
 
+/*
+ * Rejects a process that has got the id of one that ended during set-up. Call it when programs and
+ * events are attached: they stay with the process that had the id then.
+ */
+static int check_identities(const struct session *session)
+{
+	struct process_stat status;
+
+	for (size_t i = 0; i < session->nr_pids && session->start_ticks; i++) {
+		if (process_stat_read(session->pids[i], &status) ||
+		    status.start_time_ticks == session->start_ticks[i])
+			continue;
+		diag_error("cannot attach: process %d has ended, and another one has its id now; "
+			   "look for the right process, and start leakrec again",
+			   (int)session->pids[i]);
+		return -ESRCH;
+	}
+	return 0;
+}
+
 /* Attaches programs or perf events to the processes. They record nothing yet. */
 static int attach(struct session *session)
 {
@@ -104,7 +125,7 @@ static int attach(struct session *session)
 		err = backpressure_attach(session->backpressure, &session->events);
 	if (!err && session->events.breakers.are_needed)
 		err = watch_clones(session);
-	return err;
+	return err ? err : check_identities(session);
 }
 
 static int prepare_unwinder(struct session *session)

@@ -21,7 +21,8 @@ struct session {
 	const pid_t *pids; /* the processes to record; if all are, set at the start */
 	size_t nr_pids;
 	struct process_list all_processes; /* holds @pids, unless a command is recorded */
-	size_t nr_found; /* if all are recorded: how many were searched for allocators */
+	uint64_t *start_ticks; /* of named processes, as they were when named; or NULL */
+	size_t nr_found;       /* if all are recorded: how many were searched for allocators */
 	struct launched command;
 	int return_syscall;		 /* enum return_syscall, if there are return probes */
 	struct allocator_search *search; /* knows the files of allocators */

@@ -49,6 +49,7 @@ TARGET_INLINE void target_clear(struct target *target)
 	target->linked = target->forks = target->job_stopped = target->continuing = 0;
 	target->role = target->has_mapped = target->looked_at = target->set_up = 0;
 	target->debugged = 0;
+	target->start_time_ticks = 0;
 	for (int i = 0; i < TARGET_MAX_CARRIERS; i++)
 		target->carriers[i] = 0;
 	target->mapped_device = target->mapped_inode = 0;

@@ -2,10 +2,14 @@
 #include "recorder/target_table/target_table.h"
 
 #include "common/clock.h"
+#include "common/scope.h"
+#include "common/proc/process_stat.h"
 #include "common/proc/process_status.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 
 struct target *target_table_next(struct target_table *table, const struct target *after)
 {
@@ -20,16 +24,26 @@ struct target *target_table_next(struct target_table *table, const struct target
 void target_table_add_process(struct target_table *table, pid_t pid, bool linked)
 {
 	struct target *target = target_table_add(table, (unsigned int)pid);
+	struct process_stat status;
 
-	if (!target)
+	if (!target) {
 		target_table_note_missed(table);
-	else if (linked)
+		return;
+	}
+	if (table->blind && process_stat_read(pid, &status) == 0)
+		target_set_start_time(target, status.start_time_ticks);
+	if (linked)
 		target->linked = 1;
 }
 
 void target_set_role(struct target *target, enum target_role role)
 {
 	target->role = role;
+}
+
+void target_set_start_time(struct target *target, uint64_t ticks)
+{
+	target->start_time_ticks = ticks;
 }
 
 void target_table_set_limit(struct target_table *table, uint64_t limit_bytes)
@@ -73,12 +87,51 @@ void target_table_note_watchdog(struct target_table *table, uint64_t now_ns)
 
 /* --- Stops --- */
 
+/*
+ * True if the process @tgid is still that of @target; @unknown if that cannot be read. Programs
+ * remove an entry before the id can be used again. Without them, only the start time tells.
+ */
+static bool is_same_process(const struct target_table *table, const struct target *target,
+			    unsigned long long tgid, bool unknown)
+{
+	struct process_stat status;
+	int err;
+
+	if (target->tgid != tgid)
+		return false;
+	if (!table->blind)
+		return true;
+	err = process_stat_read((pid_t)tgid, &status);
+	if (err && err != -ESRCH)
+		return unknown;
+	return !err && status.start_time_ticks == target->start_time_ticks;
+}
+
+/*
+ * Sends @number to the process @tgid of @target, but to no later process of that id: the descriptor
+ * is opened before the look, and never becomes another process's. There may be no descriptor left
+ * for either. A process must not stay stopped for that.
+ */
+static void send_signal(const struct target_table *table, const struct target *target,
+			unsigned long long tgid, int number)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, (pid_t)tgid, 0);
+	bool is_gone = fd < 0 && errno == ESRCH;
+
+	if (is_gone || !is_same_process(table, target, tgid, number == SIGCONT))
+		return;
+	if (fd >= 0)
+		syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+	else
+		kill((pid_t)tgid, number);
+}
+
 void target_table_stop(struct target_table *table, struct target *target)
 {
 	target->stopped_ns = clock_now_ns();
 	target->stopped = 1;
 	table->any_stopped = 1;
-	kill((pid_t)target->tgid, SIGSTOP);
+	send_signal(table, target, target->tgid, SIGSTOP);
 }
 
 bool target_table_has_stopped(struct target_table *table)
@@ -111,7 +164,7 @@ static bool is_debugged(const struct target_table *table, struct target *target)
 }
 
 /* Continues @target if it is marked as stopped. */
-static void continue_target(struct target *target)
+static void continue_target(const struct target_table *table, struct target *target)
 {
 	unsigned long long tgid = target->tgid, now_ns = clock_now_ns();
 
@@ -127,7 +180,7 @@ static void continue_target(struct target *target)
 	target->set_up = 0;
 	__atomic_store_n(&target->stopped, 0, __ATOMIC_SEQ_CST);
 	if (!target->job_stopped)
-		kill((pid_t)tgid, SIGCONT);
+		send_signal(table, target, tgid, SIGCONT);
 	__atomic_store_n(&target->continuing, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -150,7 +203,7 @@ static void continue_some(struct target_table *table, bool all, unsigned int lin
 			table->any_stopped = 1;
 			continue;
 		}
-		continue_target(target);
+		continue_target(table, target);
 		if (since_ns && (!*first_ns || since_ns < *first_ns))
 			*first_ns = since_ns;
 	}
@@ -211,7 +264,7 @@ void target_table_continue_overdue(struct target_table *table, uint64_t until_ns
 			table->missed = 1;
 			table->nr_set_up_late++;
 		}
-		continue_target(target);
+		continue_target(table, target);
 	}
 }
 

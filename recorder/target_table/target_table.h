@@ -24,6 +24,9 @@ void target_table_add_process(struct target_table *table, pid_t pid, bool linked
 
 void target_set_role(struct target *target, enum target_role role);
 
+/* Only needed in a blind table, see below. In clock ticks since boot. */
+void target_set_start_time(struct target *target, uint64_t ticks);
+
 /* --- Whether targets may be stopped --- */
 
 /* Targets are stopped when a ring holds more than @limit_bytes; 0: never. */
@@ -35,7 +38,10 @@ void target_table_prefer_fillers(struct target_table *table, uint64_t ring_bytes
 /* Decides who fills the rings. The watchdog calls it several times in a window. */
 void target_table_find_fillers(struct target_table *table, uint64_t now_ns);
 
-/* No BPF program watches the targets: debuggers have to be looked up in /proc. */
+/*
+ * No BPF program watches the targets: debuggers, and whether an id has become another process's,
+ * have to be looked up in /proc.
+ */
 void target_table_set_blind(struct target_table *table);
 
 /*
@@ -55,7 +61,8 @@ void target_table_note_watchdog(struct target_table *table, uint64_t now_ns);
 
 /* --- Stops --- */
 
-/* Stops a target, as programs do where there are any. */
+/* Stops a target, as programs do where there are any. Nothing is sent to a later process of its id.
+ */
 void target_table_stop(struct target_table *table, struct target *target);
 
 /* True if a target is marked as stopped. */

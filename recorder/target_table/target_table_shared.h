@@ -60,7 +60,9 @@ struct target {
 	unsigned int looked_at;	       /* the recorder inspects that file now */
 	unsigned int set_up;	       /* stopped for set-up work, not because a ring is full */
 	unsigned int debugged;	       /* a debugger has attached (PTRACE_ATTACH) */
-	/* Without links: the threads that have its events (fork_follow.h); 0: none. */
+	/* Only if no program watches the targets: the process's, as in struct process_stat. */
+	unsigned long long start_time_ticks;
+	/* The threads that have its events (carriers.bpf.h); 0: none. */
 	unsigned int carriers[TARGET_MAX_CARRIERS];
 	/* The file, as in struct bpf_file and bpf_file_version (dlopen_watch.h). */
 	unsigned long long mapped_device, mapped_inode, mapped_size_bytes, mapped_changed_ns;

@@ -32,6 +32,14 @@ teardown() {
 	grep -q 'is never stopped: leakrec is its child' leakrec.err || fail "$(cat leakrec.err)"
 }
 
+@test "exempt: leakrec refuses a process that gets the id of one that ends during set-up" {
+	for option in --call-graph=none --perf-events; do
+		run -1 timeout -k 5 200 python3 "$SOURCE_DIR/test/integration/support/reuse_pid.py" \
+			"$BIN/leakrec" $option -d 1 -o reuse.data 3>&-
+		[[ $output == *"cannot attach: process "*" has ended, and another one has its id now; "* ]] || fail "$output"
+	done
+}
+
 # A process that must not be stopped forks: what the child does before it has events is missing, and not counted.
 @test "exempt: first calls that may be missing are not 0 events lost" {
 	cat >parent.py <<-'END'

@@ -3,8 +3,10 @@
  * The target table, as BPF programs, the recorder and the watchdog use it.
  */
 #include "common/clock.h"
+#include "common/proc/process_stat.h"
 #include "recorder/target_table/target_table.h"
 
+#include <linux/sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +15,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,6 +113,13 @@ static void a_full_table_adds_nothing(void **state)
 	assert_null(target_table_find(table, same_slot(PID, TARGET_MAX_SEARCH)));
 }
 
+static void __attribute__((noreturn)) wait_forever(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
 /* A child that only waits, and is stopped; a target of @table. */
 static struct target *stopped_child(struct target_table *table, pid_t *ret)
 {
@@ -116,11 +127,8 @@ static struct target *stopped_child(struct target_table *table, pid_t *ret)
 	struct target *target;
 	int status;
 
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
+	if (pid == 0)
+		wait_forever();
 	assert_true(pid > 0);
 	kill(pid, SIGSTOP);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
@@ -277,6 +285,105 @@ static void stops_by_others_stay(void **state)
 	end_child(pid);
 }
 
+/* A child with the id @pid that only waits. */
+static pid_t child_with_id(pid_t pid)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD,
+		.set_tid = (uint64_t)(uintptr_t)&pid,
+		.set_tid_size = 1,
+	};
+	pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+	if (child == 0)
+		wait_forever();
+	return child;
+}
+
+static uint64_t start_time(pid_t pid)
+{
+	struct process_stat status;
+
+	assert_int_equal(process_stat_read(pid, &status), 0);
+	return status.start_time_ticks;
+}
+
+/*
+ * Replaces the process @pid, a child, by another one that has its id, and that began a clock tick
+ * later or more. Returns false if this user may not choose ids.
+ */
+static bool replace_child(pid_t pid)
+{
+	uint64_t before = start_time(pid);
+
+	do {
+		end_child(pid);
+		if (child_with_id(pid) != pid)
+			return false;
+	} while (start_time(pid) == before);
+	return true;
+}
+
+/* A child that the table has stopped, and that no program watches. */
+static pid_t child_stopped_blindly(struct target_table *table)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		wait_forever();
+	target_table_set_blind(table);
+	target_table_add_process(table, pid, false);
+	target_table_stop(table, target_table_find(table, (unsigned int)pid));
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	return pid;
+}
+
+static void a_later_process_of_the_id_gets_no_signal(void **state)
+{
+	struct target_table *table = *state;
+	struct target *target;
+	pid_t pid = child_stopped_blindly(table);
+	int status;
+
+	target = target_table_find(table, (unsigned int)pid);
+	target_table_continue_all(table);
+	assert_int_equal(waitpid(pid, &status, WCONTINUED), pid);
+	if (!replace_child(pid))
+		skip();
+	target_table_stop(table, target);
+	/* It is stopped by somebody else, and stays stopped. */
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(target_table_has_stopped(table));
+	target_table_continue_all(table);
+	assert_false(has_continued(pid));
+	assert_false(target_table_has_stopped(table));
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, &status, WCONTINUED), pid);
+	target_table_stop(table, target);
+	/* A stop would come first: its number is lower. */
+	kill(pid, SIGRTMIN);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSIGNALED(status));
+}
+
+static void a_process_is_continued_without_descriptors(void **state)
+{
+	struct target_table *table = *state;
+	struct rlimit before, none;
+	pid_t pid = child_stopped_blindly(table);
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){0, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	target_table_continue_all(table);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(has_continued(pid));
+	end_child(pid);
+}
+
 static void carriers_are_added_once_and_removed(void **state)
 {
 	struct target *target = target_table_add(*state, PID);
@@ -314,6 +421,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_fills_the_rings_for_long_is_told, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(stops_by_others_stay, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_later_process_of_the_id_gets_no_signal, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_process_is_continued_without_descriptors, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(carriers_are_added_once_and_removed, setup,
 						teardown),
 	};
