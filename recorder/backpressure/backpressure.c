@@ -51,7 +51,7 @@ struct backpressure {
 	size_t nr_events;
 	bool is_own_table; /* there are no programs: the recorder stops the targets */
 	bool is_system_wide;
-	bool told_overdue, told_late, told_missed, told_strained;
+	bool told_overdue, told_late, told_missed, told_strained, told_killed;
 	unsigned int nr_suspensions_told;
 	bool watches_clones;			  /* context_breakers.bpf.h */
 	uint64_t snapshot[BACKPRESSURE_MAX_CPUS]; /* produced bytes when the round began */
@@ -468,6 +468,11 @@ static void report_limits(struct backpressure *backpressure)
 		backpressure->told_overdue = true;
 		diag_warn("the output is too slow: processes continued after a stop of one second; "
 			  "events without room are lost, and counted");
+	}
+	if (!backpressure->told_killed && watchdog_was_killed(&backpressure->watchdog)) {
+		backpressure->told_killed = backpressure->told_late = true;
+		diag_warn("the watchdog was killed, so no process is stopped any more; events "
+			  "without room are lost, and counted; record anew");
 	}
 	if (backpressure->table->watchdog_was_late && !backpressure->told_late) {
 		backpressure->told_late = true;

@@ -122,6 +122,14 @@ static void keep_only(int *a, int *b)
 	*b = 1;
 }
 
+bool watchdog_was_killed(const struct watchdog *watchdog)
+{
+	char byte;
+
+	return watchdog->pid > 0 &&
+	       recv(watchdog->recorder_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 void watchdog_stop(struct watchdog *watchdog, struct target_table *table)
 {
 	if (watchdog->pid <= 0)

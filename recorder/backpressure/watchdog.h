@@ -32,6 +32,9 @@ struct watchdog {
  */
 int watchdog_start(struct watchdog *ret, struct target_table *table);
 
+/* True if the watchdog has ended by itself. Programs stop nothing then. */
+bool watchdog_was_killed(const struct watchdog *watchdog);
+
 /*
  * Ends the watchdog at once, when no target can be stopped any more. A watchdog that still waits
  * for a debugger is left to end by itself.
