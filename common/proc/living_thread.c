@@ -3,6 +3,7 @@
 
 #include "common/broker/broker.h"
 #include "common/proc/proc_file.h"
+#include "common/proc/process_stat.h"
 #include "common/scope.h"
 
 #include <dirent.h>
@@ -29,7 +30,15 @@ bool living_thread_has_memory(pid_t tid)
 	return proc_fd >= 0 && has_memory(proc_fd, tid);
 }
 
-static size_t living_threads_at(int proc_fd, pid_t *ret, size_t max)
+/* A thread that begins to end is marked before it loses its memory: do_exit(), kernel/exit.c. */
+bool living_thread_is_ending(pid_t tid)
+{
+	struct process_stat status;
+
+	return process_stat_read(tid, &status) != 0 || status.is_ending;
+}
+
+static size_t living_threads_at(int proc_fd, bool lasting, pid_t *ret, size_t max)
 {
 	_cleanup_close_ int task = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* opendir() allocates, which a signal handler must not. */
@@ -42,7 +51,8 @@ static size_t living_threads_at(int proc_fd, pid_t *ret, size_t max)
 			const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
 			pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-			if (tid > 0 && has_memory(proc_fd, tid))
+			if (tid > 0 && has_memory(proc_fd, tid) &&
+			    !(lasting && living_thread_is_ending(tid)))
 				ret[nr++] = tid;
 			if (nr == max)
 				return nr;
@@ -55,16 +65,21 @@ pid_t living_thread_at(int proc_fd)
 {
 	pid_t tid;
 
-	return living_threads_at(proc_fd, &tid, 1) ? tid : 0;
+	return living_threads_at(proc_fd, false, &tid, 1) ? tid : 0;
 }
 
-size_t living_threads(pid_t pid, pid_t *ret, size_t max)
+static size_t living_threads(pid_t pid, bool lasting, pid_t *ret, size_t max)
 {
 	char path[PROC_FILE_PATH_SIZE];
 
 	proc_file_path(path, pid, "");
 	_cleanup_close_ int proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return proc_fd < 0 ? 0 : living_threads_at(proc_fd, ret, max);
+	return proc_fd < 0 ? 0 : living_threads_at(proc_fd, lasting, ret, max);
+}
+
+size_t living_threads_lasting(pid_t pid, pid_t *ret, size_t max)
+{
+	return living_threads(pid, true, ret, max);
 }
 
 pid_t living_thread(pid_t pid)
@@ -74,7 +89,7 @@ pid_t living_thread(pid_t pid)
 	int fd;
 
 	if (!broker_is_used())
-		return living_threads(pid, &tid, 1) ? tid : pid;
+		return living_threads(pid, false, &tid, 1) ? tid : pid;
 	tid = broker_ask(&request, &fd);
 	return tid > 0 ? tid : pid;
 }

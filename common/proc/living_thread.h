@@ -17,8 +17,14 @@
  */
 pid_t living_thread(pid_t pid);
 
-/* Stores the first @max threads of @pid that have memory, by age. Returns how many there are. */
-size_t living_threads(pid_t pid, pid_t *ret, size_t max);
+/*
+ * Stores the first @max threads of @pid, by age, that have not begun to end. Returns how many there
+ * are.
+ */
+size_t living_threads_lasting(pid_t pid, pid_t *ret, size_t max);
+
+/* True if the thread @tid has begun to end, though it may still have memory. */
+bool living_thread_is_ending(pid_t tid);
 
 /* As living_thread(), below @proc_fd, an open directory /proc/PID; 0 if no thread has memory. */
 pid_t living_thread_at(int proc_fd);

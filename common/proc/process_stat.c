@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_THREAD_FLAG 0x00200000 /* PF_KTHREAD in the kernel's include/linux/sched.h (6.1) */
+/* PF_EXITING and PF_KTHREAD in the kernel's include/linux/sched.h (6.1 to 6.18) */
+#define EXITING_FLAG	   0x00000004
+#define KERNEL_THREAD_FLAG 0x00200000
 
 enum {
 	FIELD_STATE = 3,
@@ -37,6 +39,7 @@ static void set_field(struct process_stat *ret, int field, uint64_t value)
 		break;
 	case FIELD_FLAGS:
 		ret->kernel_thread = value & KERNEL_THREAD_FLAG;
+		ret->is_ending = value & EXITING_FLAG;
 		break;
 	case FIELD_NR_THREADS:
 		ret->nr_threads = value;

@@ -15,6 +15,7 @@ struct process_stat {
 	pid_t parent, group, session;
 	uint64_t terminal; /* its device number; 0: none */
 	bool kernel_thread;
+	bool is_ending;		   /* the thread of that id has begun to exit */
 	uint64_t nr_threads;	   /* includes the first one, even if it has ended before others */
 	uint64_t start_time_ticks; /* since boot: with the id, it names one process */
 };

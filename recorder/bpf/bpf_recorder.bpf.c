@@ -482,7 +482,8 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 	if (!by_events && target->forks == TARGET_FORKS_FOLLOWED && !was_overtaken(task))
 		return 0;
 	child->forks = TARGET_FORKS_WANTED;
-	if (by_events || target->forks != TARGET_FORKS_FOLLOWED)
+	/* While the recorder opens the parent's events, the parent waits for these anyway. */
+	if (by_events || target->forks == TARGET_FORKS_UNSEEN)
 		target->forks = TARGET_FORKS_WANTED;
 	if (may_hold_fork(target) && !is_exempt(task)) {
 		hold_child(child, task);
@@ -508,7 +509,7 @@ int BPF_PROG(child_begins)
 
 	if (!target || !target->set_up)
 		return 0;
-	if (target->forks == TARGET_FORKS_WANTED && !shared.closed)
+	if (target_waits_for_events(target) && !shared.closed)
 		hold(target);
 	else
 		target->set_up = 0;

@@ -1,18 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Without links: the carriers of a process, the threads that have its events (fork_follow.h). The
- * kernel knows by their memory where the breakpoints belong, and an ended thread has none. So a
- * process with several threads has two carriers: when one ends, the other one is enough until the
- * recorder has found another thread.
+ * The carriers of a process, the threads that have its events (fork_follow.h), if it has no links,
+ * or has many threads but not its first one any more. The kernel knows by their memory where the
+ * breakpoints belong, and an ended thread has none. So a process with several threads has two
+ * carriers: when one ends, the other one is enough until the recorder has found another thread. A
+ * thread is noted before its events are opened, so that its end is noticed, but it counts only when
+ * they are open (TARGET_CARRIER_OPENING).
+ *
+ * The first thread of most processes lasts as long as they do, and is their first carrier. A
+ * process with such a carrier that creates many threads, which soon end, is stopped for a second
+ * carrier only so many times in half a minute. A stop lasts until the recorder gets a CPU.
  */
 #ifndef LEAKTOOLS_RECORDER_CARRIERS_BPF_H
 #define LEAKTOOLS_RECORDER_CARRIERS_BPF_H
 
 #include "recorder/bpf/targets.bpf.h"
 
+#define MAX_CARRIER_STOPS 32
+#define CARRIER_STOPS_NS  30000000000ULL
+
+ALWAYS_INLINE bool is_open(unsigned int carrier)
+{
+	return carrier && !(carrier & TARGET_CARRIER_OPENING);
+}
+
 ALWAYS_INLINE bool has_carrier(const struct target *target)
 {
-	return target->carriers[0] || target->carriers[1];
+	return is_open(target->carriers[0]) || is_open(target->carriers[1]);
+}
+
+ALWAYS_INLINE bool is_carrier(const struct target *target, unsigned int tid)
+{
+	return target->carriers[0] == tid || target->carriers[1] == tid;
 }
 
 /* Returns true if @tid was a carrier. */
@@ -20,8 +39,12 @@ ALWAYS_INLINE bool remove_carrier(struct target *target, unsigned int tid)
 {
 	bool ret = false;
 
-	for (int i = 0; i < TARGET_MAX_CARRIERS; i++)
+	for (int i = 0; i < TARGET_MAX_CARRIERS; i++) {
+		unsigned int opening = tid | TARGET_CARRIER_OPENING;
+
+		ret |= __sync_val_compare_and_swap(&target->carriers[i], opening, 0) == opening;
 		ret |= __sync_val_compare_and_swap(&target->carriers[i], tid, 0) == tid;
+	}
 	return ret;
 }
 
@@ -29,17 +52,32 @@ ALWAYS_INLINE bool remove_carrier(struct target *target, unsigned int tid)
 ALWAYS_INLINE void keep_carrier(struct target *target, unsigned int tid)
 {
 	for (int i = 0; i < TARGET_MAX_CARRIERS; i++)
-		if (target->carriers[i] != tid)
+		if ((target->carriers[i] & ~TARGET_CARRIER_OPENING) != tid)
 			target->carriers[i] = 0;
 }
 
-/* When a thread is created: stops the process until it has two carriers. */
+/* True if the process, whose first thread lasts, has been stopped often enough lately. */
+ALWAYS_INLINE bool has_enough_stops(struct target *target)
+{
+	unsigned long long now = bpf_ktime_get_ns();
+
+	if (now - target->carrier_stops_ns > CARRIER_STOPS_NS) {
+		target->carrier_stops_ns = now;
+		target->carrier_stops = 0;
+	}
+	return is_carrier(target, target->tgid) && target->carrier_stops++ >= MAX_CARRIER_STOPS;
+}
+
+/*
+ * When a thread is created: has the recorder find a second carrier, and stops the process until
+ * then.
+ */
 ALWAYS_INLINE void want_carriers(struct target *target)
 {
-	if (shared.closed || (target->carriers[0] && target->carriers[1]))
+	if (shared.closed || (is_open(target->carriers[0]) && is_open(target->carriers[1])))
 		return;
 	target->forks = TARGET_FORKS_WANTED;
-	if (recording && may_hold_fork(target)) {
+	if (recording && !has_enough_stops(target) && may_hold_fork(target)) {
 		target->set_up = 1;
 		hold(target);
 	}

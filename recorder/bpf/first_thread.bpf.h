@@ -102,9 +102,11 @@ int BPF_PROG(after_first_thread, struct task_struct *task)
 /*
  * Without links: notices the end of a carrier before exit_mm() wakes those who join the thread
  * (do_exit(), kernel/exit.c). So who creates a thread after that finds that a carrier is missing.
- * From Linux 6.16 on, the tracepoint is as early. This is for kernels before 6.13.
+ * At its return exit_signals() (kernel/signal.c, Linux 6.1) has set PF_EXITING. The recorder notes
+ * a carrier and then looks at that flag, so no carrier ends unseen. From Linux 6.16 on, the
+ * tracepoint is as early. This is for kernels before 6.13.
  */
-SEC("fentry/exit_signals")
+SEC("fexit/exit_signals")
 int BPF_PROG(carrier_ends, struct task_struct *task)
 {
 	struct target *target = shared.closed ? 0 : current_target();

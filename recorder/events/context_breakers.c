@@ -103,8 +103,8 @@ static void let_fork(struct target_table *table, unsigned int tgid)
 {
 	struct target *target = target_table_find(table, tgid);
 
-	if (target && target->forks == TARGET_FORKS_WANTED)
-		target_table_let_fork(table, target, (pid_t)tgid);
+	if (target && target_begin_opening(target))
+		target_table_end_opening(table, target, true);
 }
 
 static int serve_request(void *context, void *data, size_t size)

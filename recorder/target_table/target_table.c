@@ -323,41 +323,63 @@ void target_table_find_fillers(struct target_table *table, uint64_t now_ns)
 
 /* --- Set-up work --- */
 
-void target_table_let_fork(struct target_table *table, struct target *target, pid_t pid)
+/* Programs change the same words. */
+static bool exchange(unsigned int *word, unsigned int from, unsigned int to)
 {
-	if (target->tgid == (unsigned long long)pid)
-		target->forks = TARGET_FORKS_FOLLOWED;
+	return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+bool target_begin_opening(struct target *target)
+{
+	return exchange(&target->forks, TARGET_FORKS_WANTED, TARGET_FORKS_OPENING);
+}
+
+void target_table_end_opening(struct target_table *table, struct target *target, bool is_followed)
+{
+	exchange(&target->forks, TARGET_FORKS_OPENING,
+		 is_followed ? TARGET_FORKS_FOLLOWED : TARGET_FORKS_UNSEEN);
 	__atomic_store_n(&table->any_stopped, 1, __ATOMIC_SEQ_CST);
+}
+
+pid_t target_carrier(const struct target *target, size_t nth)
+{
+	return (pid_t)(target->carriers[nth] & ~TARGET_CARRIER_OPENING);
 }
 
 bool target_add_carrier(struct target *target, pid_t tid)
 {
 	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++)
-		if (target->carriers[i] == (unsigned int)tid)
+		if (target_carrier(target, i) == tid)
 			return false;
-	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++) {
-		if (target->carriers[i])
-			continue;
-		__atomic_store_n(&target->carriers[i], (unsigned int)tid, __ATOMIC_SEQ_CST);
-		return true;
-	}
+	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++)
+		if (exchange(&target->carriers[i], 0, (unsigned int)tid | TARGET_CARRIER_OPENING))
+			return true;
+	return false;
+}
+
+bool target_confirm_carrier(struct target *target, pid_t tid)
+{
+	unsigned int opening = (unsigned int)tid | TARGET_CARRIER_OPENING;
+
+	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++)
+		if (exchange(&target->carriers[i], opening, (unsigned int)tid))
+			return true;
 	return false;
 }
 
 void target_remove_carrier(struct target *target, pid_t tid)
 {
 	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++) {
-		unsigned int expected = (unsigned int)tid;
-
-		__atomic_compare_exchange_n(&target->carriers[i], &expected, 0, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		exchange(&target->carriers[i], (unsigned int)tid, 0);
+		exchange(&target->carriers[i], (unsigned int)tid | TARGET_CARRIER_OPENING, 0);
 	}
 }
 
 bool target_has_carrier(const struct target *target)
 {
 	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++)
-		if (target->carriers[i])
+		if (target->carriers[i] && !(target->carriers[i] & TARGET_CARRIER_OPENING))
 			return true;
 	return false;
 }

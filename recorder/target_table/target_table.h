@@ -85,18 +85,30 @@ void target_table_end_overdue(struct target_table *table);
 
 /* --- Set-up work --- */
 
+/* Begins to open the events of @target. Returns false if it does not wait for any. */
+bool target_begin_opening(struct target *target);
+
 /*
- * The process @pid of @target need not wait at its fork any more. Nothing happens if the entry has
- * become another process's. target_table_continue_ready() continues it.
+ * The events are open, and if @is_followed the process need not wait at later forks. When it waits
+ * for nothing else, target_table_continue_ready() continues it. Nothing happens if it has come to
+ * wait for more events meanwhile, or if the entry has become another process's.
  */
-void target_table_let_fork(struct target_table *table, struct target *target, pid_t pid);
+void target_table_end_opening(struct target_table *table, struct target *target, bool is_followed);
 
 /*
  * Notes that the thread @tid gets the events of @target. Before they are opened: it may end
  * meanwhile. Returns false if it has them already, or if there is no room.
  */
 bool target_add_carrier(struct target *target, pid_t tid);
+
+/* All its events are open. Returns false if the programs have seen it end. */
+bool target_confirm_carrier(struct target *target, pid_t tid);
 void target_remove_carrier(struct target *target, pid_t tid);
+
+/* The thread id of the @nth carrier, confirmed or not; 0: none. */
+pid_t target_carrier(const struct target *target, size_t nth);
+
+/* True if it has a confirmed one. */
 bool target_has_carrier(const struct target *target);
 
 /* True if a target may have mapped a file that awaits inspection. */

@@ -24,6 +24,8 @@
 #define TARGET_INIT	    1
 
 #define TARGET_MAX_CARRIERS 2
+/* In target.carriers: not all of its events are open yet. Thread ids are smaller. */
+#define TARGET_CARRIER_OPENING 0x80000000U
 
 /* The watchdog ends every stop within these times, whatever the recorder does (watchdog.h). */
 #define TARGET_MAX_STOP_NS   1000000000ULL
@@ -64,6 +66,8 @@ struct target {
 	unsigned long long start_time_ticks;
 	/* The threads that have its events (carriers.bpf.h); 0: none. */
 	unsigned int carriers[TARGET_MAX_CARRIERS];
+	unsigned int carrier_stops; /* since carrier_stops_ns, to find a second carrier */
+	unsigned long long carrier_stops_ns;
 	/* The file, as in struct bpf_file and bpf_file_version (dlopen_watch.h). */
 	unsigned long long mapped_device, mapped_inode, mapped_size_bytes, mapped_changed_ns;
 	/* Only if all processes are recorded. */
@@ -85,7 +89,8 @@ enum target_role {
 /* Whether a linked process may fork. Its children must inherit events first (fork_follow.h). */
 enum target_forks {
 	TARGET_FORKS_UNSEEN,
-	TARGET_FORKS_WANTED, /* it is stopped, for instance at its first fork */
+	TARGET_FORKS_WANTED,  /* it is stopped, for instance at its first fork */
+	TARGET_FORKS_OPENING, /* the recorder opens its events; WANTED may follow at any moment */
 	TARGET_FORKS_FOLLOWED,
 };
 
@@ -118,10 +123,17 @@ struct target_table {
 	unsigned long long watchdog_ns; /* the watchdog's last sign of life, CLOCK_MONOTONIC */
 };
 
+static inline bool target_waits_for_events(const struct target *target)
+{
+	unsigned int forks = target->forks;
+
+	return forks == TARGET_FORKS_WANTED || forks == TARGET_FORKS_OPENING;
+}
+
 /* True if @target waits for set-up work. Until that is done, only the watchdog continues it. */
 static inline bool target_waits(const struct target *target)
 {
-	return target->forks == TARGET_FORKS_WANTED || target->has_mapped || target->looked_at;
+	return target_waits_for_events(target) || target->has_mapped || target->looked_at;
 }
 
 /* True if @target is one of those that fill the rings, or if all are alike. */

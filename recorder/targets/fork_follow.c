@@ -437,17 +437,20 @@ static int open_file(struct fork_follow *fork_follow, const struct probe_file *f
 static int open_carrier(struct fork_follow *fork_follow, struct target *target, pid_t tid)
 {
 	const struct probe_set *own_probes = &fork_follow->own_probes;
+	size_t nr_before = fork_follow->nr_fds;
 	int err = 0;
 
 	for (size_t i = 0; i < own_probes->nr_files && !err; i++)
 		if (!fork_follow->files[i].is_everywhere && !own_probes->files[i].is_given_up)
 			err = open_file(fork_follow, &own_probes->files[i], tid);
-	/* If it ended before it became a carrier, nobody else has noticed. */
-	if (err == -ESRCH || (!err && !living_thread_has_memory(tid))) {
-		target_remove_carrier(target, tid);
+	/* If its end began before it was noted as a carrier, nobody else has noticed. */
+	if (!err && !living_thread_is_ending(tid) && target_confirm_carrier(target, tid))
 		return 0;
-	}
-	return err;
+	target_remove_carrier(target, tid);
+	/* The record of its end may have been read already. */
+	while (fork_follow->nr_fds > nr_before)
+		close(fork_follow->fds[--fork_follow->nr_fds].fd);
+	return err == -ESRCH ? 0 : err;
 }
 
 /* Finds threads of the process that become carriers, until there are no more, or enough. */
@@ -458,7 +461,7 @@ static int carry_process(struct fork_follow *fork_follow, struct target *target,
 
 	for (int i = 0; i < MAX_ATTEMPTS && is_new && !err; i++) {
 		pid_t tids[TARGET_MAX_CARRIERS];
-		size_t nr = living_threads(pid, tids, ARRAY_SIZE(tids));
+		size_t nr = living_threads_lasting(pid, tids, ARRAY_SIZE(tids));
 
 		is_new = false;
 		for (size_t j = 0; j < nr && !err; j++) {
@@ -478,7 +481,7 @@ static int open_for_carriers(struct fork_follow *fork_follow, const struct targe
 	int err = 0;
 
 	for (size_t i = 0; i < TARGET_MAX_CARRIERS && !err; i++) {
-		pid_t tid = (pid_t)target->carriers[i];
+		pid_t tid = target_carrier(target, i);
 
 		if (tid)
 			err = open_file(fork_follow, &fork_follow->own_probes.files[nth], tid);
@@ -541,7 +544,7 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 		pid_t pid = (pid_t)target->tgid;
 		int err = fork_follow->error;
 
-		if (target->forks != TARGET_FORKS_WANTED)
+		if (!target_begin_opening(target))
 			continue;
 		if (!err)
 			err = follow(fork_follow, target, pid);
@@ -557,7 +560,6 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 		if (err)
 			target_table_note_missed(table);
 		fork_follow->error = err;
-		/* The process may have ended meanwhile, and the entry may be another process's. */
-		target_table_let_fork(table, target, pid);
+		target_table_end_opening(table, target, true);
 	}
 }

@@ -150,8 +150,10 @@ static void another_thread_is_found_when_the_first_has_ended(void **state)
 	proc_file_path(path, child, "");
 	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(living_thread_at(proc_fd), living);
-	assert_int_equal(living_threads(child, living_two, 2), 1);
+	assert_int_equal(living_threads_lasting(child, living_two, 2), 1);
 	assert_int_equal(living_two[0], living);
+	assert_false(living_thread_is_ending(living));
+	assert_true(living_thread_is_ending(child));
 	assert_true(living_thread_has_memory(living));
 	assert_false(living_thread_has_memory(child));
 	assert_int_equal(process_memory_read_at(proc_fd, &memory), 0);

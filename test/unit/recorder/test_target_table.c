@@ -394,11 +394,38 @@ static void carriers_are_added_once_and_removed(void **state)
 		assert_false(target_add_carrier(target, tid));
 	}
 	assert_false(target_add_carrier(target, PID + TARGET_MAX_CARRIERS));
+	/* They do not count before their events are open. */
+	assert_false(target_has_carrier(target));
+	assert_int_equal(target_carrier(target, 1), PID + 1);
+	assert_true(target_confirm_carrier(target, PID + 1));
+	assert_true(target_has_carrier(target));
+	assert_false(target_add_carrier(target, PID + 1));
 	target_remove_carrier(target, PID);
+	assert_false(target_confirm_carrier(target, PID));
 	assert_true(target_has_carrier(target));
 	assert_true(target_add_carrier(target, PID + TARGET_MAX_CARRIERS));
+	target_remove_carrier(target, PID + 1);
+	assert_false(target_has_carrier(target));
 	target_table_remove(*state, PID);
-	assert_false(target_has_carrier(target_table_add(*state, PID)));
+	assert_int_equal(target_carrier(target_table_add(*state, PID), 0), 0);
+}
+
+/* A program may ask for events while the recorder opens those that were asked for before. */
+static void requests_during_the_opening_stay(void **state)
+{
+	struct target *target = target_table_add(*state, PID);
+
+	assert_false(target_begin_opening(target));
+	target->forks = TARGET_FORKS_WANTED;
+	assert_true(target_begin_opening(target));
+	assert_true(target_waits(target));
+	target->forks = TARGET_FORKS_WANTED;
+	target_table_end_opening(*state, target, true);
+	assert_true(target_waits(target));
+	assert_true(target_begin_opening(target));
+	target_table_end_opening(*state, target, true);
+	assert_false(target_waits(target));
+	assert_int_equal(target->forks, TARGET_FORKS_FOLLOWED);
 }
 
 int main(void)
@@ -425,6 +452,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_process_is_continued_without_descriptors, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(requests_during_the_opening_stay, setup, teardown),
 		cmocka_unit_test_setup_teardown(carriers_are_added_once_and_removed, setup,
 						teardown),
 	};
