@@ -335,7 +335,6 @@ ALWAYS_INLINE int at_entry(struct pt_regs *regs, unsigned int index, bool is_fol
 }
 
 #include "recorder/bpf/points.bpf.h"
-#include "recorder/bpf/resources.bpf.h"
 
 /* Without links: true if the process is not a named one. */
 ALWAYS_INLINE bool is_child(void)

@@ -39,7 +39,7 @@ enum bpf_site_kind {
 	BPF_SITE_RELEASE,      /* arguments at the entry only */
 	BPF_SITE_STORE,	       /* two registers */
 	BPF_SITE_MARK,	       /* the text that the first argument points to */
-	BPF_SITE_RESOURCE,     /* a function of --pair or --ref (resources.bpf.h) */
+	BPF_SITE_RESOURCE,     /* a function of --pair or --ref (exits.bpf.h) */
 	BPF_SITE_POINT, /* inside of malloc and others, where registers have size, block or both */
 };
 

@@ -30,6 +30,20 @@ struct inode {
 	unsigned int i_ctime_nsec;
 } __attribute__((preserve_access_index));
 
+struct timespec64 {
+	long long tv_sec;
+	long tv_nsec;
+} __attribute__((preserve_access_index));
+
+/* include/linux/fs.h up to Linux 6.5, and from 6.6 to 6.10 */
+struct inode___before_6_6 {
+	struct timespec64 i_ctime;
+} __attribute__((preserve_access_index));
+
+struct inode___before_6_11 {
+	struct timespec64 __i_ctime;
+} __attribute__((preserve_access_index));
+
 struct rb_node {
 	struct rb_node *rb_right, *rb_left;
 } __attribute__((preserve_access_index));
@@ -45,11 +59,20 @@ struct address_space {
 	struct rb_root_cached i_mmap; /* its mappings in all processes */
 } __attribute__((preserve_access_index));
 
+struct file {
+	struct address_space *f_mapping;
+} __attribute__((preserve_access_index));
+
 struct vm_area_struct {
+	struct file *vm_file;
 	unsigned long vm_flags;
 	struct {
 		struct rb_node rb;
 	} shared;
+} __attribute__((preserve_access_index));
+
+struct vm_fault {
+	struct vm_area_struct *vma;
 } __attribute__((preserve_access_index));
 
 #define VM_EXEC 4 /* include/linux/mm.h */
@@ -142,12 +165,30 @@ ALWAYS_INLINE void forget_code(unsigned int tgid)
 	bpf_map_delete_elem(&code_seen, &tgid);
 }
 
+ALWAYS_INLINE unsigned long long ns_of(unsigned long long seconds, unsigned long long ns)
+{
+	return seconds * 1000000000ULL + (ns & CTIME_NSEC_MASK);
+}
+
+ALWAYS_INLINE unsigned long long changed_ns(struct inode *inode)
+{
+	struct inode___before_6_6 *old = (void *)inode;
+	struct inode___before_6_11 *middle = (void *)inode;
+
+	if (bpf_core_field_exists(inode->i_ctime_sec))
+		return ns_of(BPF_CORE_READ(inode, i_ctime_sec), BPF_CORE_READ(inode, i_ctime_nsec));
+	if (bpf_core_field_exists(old->i_ctime))
+		return ns_of(BPF_CORE_READ(old, i_ctime.tv_sec),
+			     BPF_CORE_READ(old, i_ctime.tv_nsec));
+	return ns_of(BPF_CORE_READ(middle, __i_ctime.tv_sec),
+		     BPF_CORE_READ(middle, __i_ctime.tv_nsec));
+}
+
 ALWAYS_INLINE struct bpf_file_version version_of(struct inode *inode)
 {
 	return (struct bpf_file_version){
 		.size_bytes = BPF_CORE_READ(inode, i_size),
-		.changed_ns = BPF_CORE_READ(inode, i_ctime_sec) * 1000000000ULL +
-			      (BPF_CORE_READ(inode, i_ctime_nsec) & CTIME_NSEC_MASK),
+		.changed_ns = changed_ns(inode),
 	};
 }
 
@@ -209,6 +250,22 @@ SEC("tp_btf/mm_filemap_fault")
 int BPF_PROG(after_file_fault, struct address_space *mapping)
 {
 	return note_use(mapping);
+}
+
+/*
+ * For kernels that have none of these tracepoints, as before Linux 6.11: the functions that contain
+ * them (mm/filemap.c).
+ */
+SEC("fentry/filemap_map_pages")
+int BPF_PROG(map_pages_begins, struct vm_fault *vmf)
+{
+	return note_use(BPF_CORE_READ(vmf, vma, vm_file, f_mapping));
+}
+
+SEC("fentry/filemap_fault")
+int BPF_PROG(file_fault_begins, struct vm_fault *vmf)
+{
+	return note_use(BPF_CORE_READ(vmf, vma, vm_file, f_mapping));
 }
 
 #endif

@@ -158,17 +158,62 @@ static __attribute__((noinline)) int record_exit(struct pt_regs *regs, unsigned 
 	return 0;
 }
 
-static __attribute__((noinline)) int record_exits(struct pt_regs *regs)
+/* The return address of the call that ends here, or 0 if no call with its frame was noted. */
+static __attribute__((noinline)) unsigned long long noted_caller(struct pt_regs *regs)
 {
 	struct call_key key = {PT_REGS_SP(regs), bpf_get_current_pid_tgid() >> 32, 0};
-	unsigned long long caller;
 
 	if (!bpf_map_lookup_elem(&call_notes, &key))
 		return 0;
-	caller = true_return(caller_at_entry(regs), PT_REGS_SP(regs));
+	return true_return(caller_at_entry(regs), PT_REGS_SP(regs));
+}
+
+/* Inline: Linux 6.1 permits no other function on the way to the sample. */
+ALWAYS_INLINE int record_exits(struct pt_regs *regs)
+{
+	unsigned long long caller = noted_caller(regs);
+
 	/* Look for the innermost call first. */
-	for (unsigned int i = 1; i <= MAX_LEVELS; i++)
+	for (unsigned int i = 1; i <= MAX_LEVELS && caller; i++)
 		record_exit(regs, MAX_LEVELS - i, caller);
+	return 0;
+}
+
+/*
+ * --- functions that the user has chosen (common/schema/resource_schema.h) ---
+ *
+ * The fields of their samples have fixed offsets, and the recording describes those in use: at the
+ * entry handle, size and caller; at the return the value and what was stored.
+ */
+
+/* Reads a register, or the user's memory that it points to; @from is as in struct bpf_site. */
+ALWAYS_INLINE unsigned long long read_value(struct pt_regs *regs, unsigned int from)
+{
+	unsigned long long value = 0;
+
+	if (!from)
+		return 0;
+	bpf_probe_read_kernel(&value, sizeof(value), (char *)regs + (from & 0xff));
+	if (from & BPF_READ_POINTED && bpf_probe_read_user(&value, sizeof(value), (void *)value))
+		value = 0;
+	return value;
+}
+
+static __attribute__((noinline)) int record_resource_entry(struct pt_regs *regs, unsigned int index)
+{
+	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
+	const struct bpf_event *event = &site->events[BPF_EVENT_ENTRY];
+	struct sample sample;
+	unsigned long long handle = read_value(regs, site->reads[0]);
+
+	if (site->has_exits && !note_call(regs, index, site->stores ? handle : 0, true))
+		return 0;
+	sample.caller = site->has_caller ? caller_at_entry(regs) : 0;
+	sample.fields[0] = PT_REGS_IP(regs);
+	sample.fields[1] = handle;
+	sample.fields[2] = read_value(regs, site->reads[1]);
+	sample.fields[3] = sample.caller;
+	record_here(&sample, event, 4, regs);
 	return 0;
 }
 

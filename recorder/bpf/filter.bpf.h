@@ -99,13 +99,14 @@ __attribute__((noinline)) bool forget_block(unsigned long long block, bool is_in
 {
 	unsigned int bit = seen_bit(block) & (SEEN_BITS - 1);
 	struct held_key key = held_key(block);
-	long err;
+	int err;
 
 	if (!(seen[bit / 64] >> (bit & 63) & 1))
 		return false;
 	if (is_inherited)
 		return forget_inherited(&key);
-	err = bpf_map_delete_elem(&held_blocks, &key);
+	/* Before Linux 6.4 only the lower half is defined (d7ba4cc900bf). */
+	err = (int)bpf_map_delete_elem(&held_blocks, &key);
 	/* The table was busy: it is not known whether the block was recorded. */
 	if (err && err != -ENOENT)
 		count_lost();

@@ -35,6 +35,7 @@ enum record_by {
 	RECORD_BY_MULTI,   /* BPF programs on uprobe_multi links, two where a return counts */
 	RECORD_BY_SINGLE,  /* BPF programs on perf events, one for each probe */
 	RECORD_BY_PERF,	   /* perf events */
+	RECORD_NR_WAYS,
 };
 
 #define RECORD_MAX_FILTERS 64

@@ -8,6 +8,7 @@
 #include "recorder/events/event_attr.h"
 #include "recorder/programs/bpf_ring.h"
 #include "recorder/programs/bpf_sites.h"
+#include "recorder/programs/preemption.h"
 #include "recorder/target_table/target_table_shared.h"
 /* After what they use. */
 #include "bpf_recorder.skel.h"
@@ -22,8 +23,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define MIN_CHUNK_BYTES 32	   /* glibc's MINSIZE */
-#define MAX_HELD_BLOCKS (4U << 20) /* with a filter, of allocators without a size word */
+#define MIN_CHUNK_BYTES	     32 /* glibc's MINSIZE */
+#define SKIPS_AT_TRACEPOINTS "this kernel may skip programs at tracepoints"
+#define MAX_HELD_BLOCKS	     (4U << 20) /* with a filter, of allocators without a size word */
 
 /* glibc's chunk size for a request: malloc/malloc.c, request2size(). */
 static uint64_t size_word(uint64_t bytes)
@@ -80,6 +82,23 @@ static void configure_way(struct bpf_recorder_bpf *bpf, enum record_by by)
 		bpf_program__set_expected_attach_type(bpf->progs.linked_site, ATTACH_UPROBE_MULTI);
 }
 
+/*
+ * These programs stop processes until dlopen_watch_serve() is called, so they are loaded only if it
+ * will be. On a kernel that has neither, files that are mapped later are not recorded.
+ */
+static void configure_watch(struct bpf_recorder_bpf *bpf, bool is_wanted)
+{
+	bool at_maps = is_wanted && has_tracepoint("filemap/mm_filemap_map_pages");
+	bool at_faults = is_wanted && has_tracepoint("filemap/mm_filemap_fault");
+
+	bpf_program__set_autoload(bpf->progs.after_map_pages, at_maps);
+	bpf_program__set_autoload(bpf->progs.after_file_fault, at_faults);
+	bpf_program__set_autoload(bpf->progs.map_pages_begins,
+				  is_wanted && !at_maps && kernel_has("filemap_map_pages"));
+	bpf_program__set_autoload(bpf->progs.file_fault_begins,
+				  is_wanted && !at_faults && kernel_has("filemap_fault"));
+}
+
 static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *config,
 		     enum record_by by, int *ret_ring_fd)
 {
@@ -117,16 +136,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	/* These programs slow down every system call of every process: load them only if needed. */
 	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
-	/*
-	 * These programs stop processes until dlopen_watch_serve() is called, so load them only if
-	 * it will be. On a kernel without these tracepoints, files that are mapped later are not
-	 * recorded.
-	 */
-	bpf_program__set_autoload(bpf->progs.after_map_pages,
-				  !config->no_heap &&
-					  has_tracepoint("filemap/mm_filemap_map_pages"));
-	bpf_program__set_autoload(bpf->progs.after_file_fault,
-				  !config->no_heap && has_tracepoint("filemap/mm_filemap_fault"));
+	configure_watch(bpf, !config->no_heap);
 	return 0;
 }
 
@@ -209,21 +219,12 @@ static bool session_takes_context(void)
 }
 
 /*
- * True if programs without sessions are as good as perf events. In kernels before 6.12, the events
- * that children inherit may vanish (context_breakers.h), and links may watch other processes, too
- * (46ba0e49b642, "bpf: fix multi-uprobe PID filtering logic", Linux 6.10). 7.x may skip programs at
- * tracepoints (bpf_recorder_nr_skipped()); perf events cannot record by size there.
- */
-static bool prefers_multi(const struct record_config *config)
-{
-	return !event_attr_contexts_swap() && (config->has_sizes || !session_takes_context());
-}
-
-/*
- * True if no program at a uprobe's perf event is skipped. Before Linux 6.0, one that preempts
- * another program may be, and nothing counts that: trace_call_bpf() (kernel/trace/bpf_trace.c). The
- * change that ended it permits programs that sleep (8c7dcb84e3b7, "bpf: implement sleepable uprobes
- * by chaining gps").
+ * True if no program at a uprobe's perf event is skipped. Before Linux 6.0, trace_call_bpf()
+ * (kernel/trace/bpf_trace.c) runs none on a CPU whose bpf_prog_active is not 0. On a preemptible
+ * kernel, that holds while a task is preempted inside of bpf(2), which changes or reads a map:
+ * bpf_disable_instrumentation() (include/linux/bpf.h). Nothing counts it before 6.7, not even
+ * the event. The change that ended it permits programs that sleep (8c7dcb84e3b7, "bpf: implement
+ * sleepable uprobes by chaining gps").
  */
 static bool runs_all_single(void)
 {
@@ -231,40 +232,64 @@ static bool runs_all_single(void)
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	const struct bpf_prog_load_opts options = {.sz = sizeof(options),
-						   .prog_flags = BPF_F_SLEEPABLE};
+	/* Not const: libbpf 1.5 would reject it. */
+	struct bpf_prog_load_opts options = {.sz = sizeof(options), .prog_flags = BPF_F_SLEEPABLE};
 	_cleanup_close_ int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", return_0,
 					       ARRAY_SIZE(return_0), &options);
 
 	return fd >= 0;
 }
 
-/* True if programs are worth a try in this way. */
-static bool is_worth_trying(const struct record_config *config, enum record_by by)
+/*
+ * Why links without sessions are not as good as another way, or NULL. In kernels before 6.12, the
+ * events that children inherit may vanish (context_breakers.h), and links may watch other
+ * processes, too (46ba0e49b642, "bpf: fix multi-uprobe PID filtering logic", Linux 6.10). With
+ * RECORD_BY_SINGLE no child inherits any. 7.x may skip programs at tracepoints
+ * (bpf_recorder_nr_skipped()); perf events cannot record by size there.
+ */
+static const char *objection_to_multi(const struct record_config *config)
+{
+	if (event_attr_contexts_swap())
+		return "events that children inherit may vanish before Linux 6.12";
+	return config->has_sizes || !session_takes_context() ? NULL : SKIPS_AT_TRACEPOINTS;
+}
+
+/* Why programs are not worth a try in this way, or NULL. */
+static const char *objection_to(const struct record_config *config, enum record_by by)
 {
 	if (config->by != RECORD_BY_BEST && config->by != by)
-		return false;
-	switch (by) {
-	case RECORD_BY_MULTI:
-		return config->by == by || prefers_multi(config);
-	case RECORD_BY_SINGLE:
-		/* Not chosen before its stress tests have passed on the kernels that need it. */
-		return config->by == by && runs_all_single();
-	default:
-		return by == RECORD_BY_SESSION;
-	}
+		return "the command line names another way";
+	if (by == RECORD_BY_SINGLE && !runs_all_single())
+		return "this kernel may skip programs on perf events, as before Linux 6.0, or does "
+		       "not permit them";
+	if (config->by == by || by == RECORD_BY_SESSION)
+		return NULL;
+	if (by == RECORD_BY_MULTI)
+		return objection_to_multi(config);
+	if (session_takes_context())
+		return SKIPS_AT_TRACEPOINTS;
+	/* Where children cannot be sent a signal, child_begins() has to stop them. */
+	return !kernel_has("bpf_send_signal_task") && kernel_is_preemptible()
+		       ? "this kernel is preemptible, and may skip the program that stops children"
+		       : NULL;
 }
 
 int bpf_programs_load(const struct record_config *config, enum record_by *ret_by,
-		      struct bpf_recorder_bpf **ret)
+		      const char *ret_objections[RECORD_NR_WAYS], struct bpf_recorder_bpf **ret)
 {
-	static const enum record_by ways[] = {RECORD_BY_SESSION, RECORD_BY_MULTI, RECORD_BY_SINGLE};
 	int err = -EOPNOTSUPP;
 
-	for (size_t i = 0; i < ARRAY_SIZE(ways) && err == -EOPNOTSUPP; i++) {
-		*ret_by = ways[i];
-		if (is_worth_trying(config, ways[i]))
-			err = load(config, ways[i], ret);
+	for (enum record_by by = RECORD_BY_SESSION; by < RECORD_BY_PERF && err == -EOPNOTSUPP;
+	     by++) {
+		*ret_by = by;
+		ret_objections[by] = objection_to(config, by);
+		if (ret_objections[by])
+			continue;
+		err = load(config, by, ret);
+		if (err == -EOPNOTSUPP)
+			ret_objections[by] = "this kernel does not have it, or does not permit it";
+		else if (err == -EPROTONOSUPPORT)
+			ret_objections[by] = "this kernel may run it on a stack that tasks share";
 	}
 	return err;
 }

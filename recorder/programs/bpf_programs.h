@@ -16,9 +16,10 @@ struct bpf_recorder_bpf;
 /*
  * Loads the programs that @config->by names, or the best. Returns 0; -EOPNOTSUPP if the kernel
  * lacks what they need or does not permit them; -EPROTONOSUPPORT if the kernel could crash when it
- * preempts them (private_stack.h). Reports nothing. The caller destroys *@ret.
+ * preempts them (private_stack.h). Reports nothing. The caller destroys *@ret. @ret_objections: why
+ * each way that comes before *@ret_by, or all of them, cannot be taken; static text.
  */
 int bpf_programs_load(const struct record_config *config, enum record_by *ret_by,
-		      struct bpf_recorder_bpf **ret);
+		      const char *ret_objections[RECORD_NR_WAYS], struct bpf_recorder_bpf **ret);
 
 #endif

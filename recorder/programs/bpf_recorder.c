@@ -80,14 +80,18 @@ static int create_rings(struct bpf_recorder *recorder, const struct record_confi
 	return err;
 }
 
-int bpf_recorder_create(const struct record_config *config, struct bpf_recorder **ret)
+int bpf_recorder_create(const struct record_config *config,
+			const char *ret_objections[RECORD_NR_WAYS], struct bpf_recorder **ret)
 {
 	struct bpf_recorder *recorder;
 	int err;
 
 	/* The programs see process ids of the initial PID namespace. */
-	if (!process_namespace_is_initial())
+	if (!process_namespace_is_initial()) {
+		for (enum record_by by = RECORD_BY_SESSION; by < RECORD_BY_PERF; by++)
+			ret_objections[by] = "leakrec is not in the initial PID namespace";
 		return -EOPNOTSUPP;
+	}
 	if (config->ring_pages > MAX_RING_PAGES) {
 		diag_error(
 			"cannot create rings of %u pages: recording programs write into at most %u; "
@@ -101,11 +105,13 @@ int bpf_recorder_create(const struct record_config *config, struct bpf_recorder 
 		return -ENOMEM;
 	}
 	bpf_setup_silence_libbpf();
-	err = bpf_programs_load(config, &recorder->by, &recorder->bpf);
+	err = bpf_programs_load(config, &recorder->by, ret_objections, &recorder->bpf);
 	if (!err)
 		err = create_rings(recorder, config);
-	if (!err && bpf_recorder_bpf__attach(recorder->bpf))
+	if (!err && bpf_recorder_bpf__attach(recorder->bpf)) {
+		ret_objections[recorder->by] = "this kernel cannot attach a program that it takes";
 		err = -EOPNOTSUPP;
+	}
 	if (err) {
 		bpf_recorder_destroy(recorder);
 		return err;
@@ -488,16 +494,6 @@ int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *con
 	return err;
 }
 
-void bpf_recorder_start(struct bpf_recorder *recorder)
-{
-	__atomic_store_n(&recorder->bpf->bss->recording, true, __ATOMIC_SEQ_CST);
-}
-
-void bpf_recorder_stop(struct bpf_recorder *recorder)
-{
-	__atomic_store_n(&recorder->bpf->bss->recording, false, __ATOMIC_SEQ_CST);
-}
-
 struct target_table *bpf_recorder_target_table(const struct bpf_recorder *recorder)
 {
 	return &recorder->bpf->bss->shared;
@@ -535,31 +531,61 @@ uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu)
 }
 
 /*
- * __bpf_trace_run() (kernel/trace/bpf_trace.c) and, for child_begins(), __bpf_prog_enter()
+ * __bpf_trace_run() (kernel/trace/bpf_trace.c) and, for programs at functions, __bpf_prog_enter()
  * (kernel/bpf/trampoline.c) count skipped runs; 7.x, and a preemptible kernel, are preemptible
  * there.
  */
-static uint64_t nr_skipped(const struct bpf_program *program)
+static uint64_t nr_skipped(const struct bpf_program *const *programs, size_t nr)
 {
-	struct bpf_prog_info info = {0};
-	uint32_t size = sizeof(info);
-	int fd = bpf_program__fd(program);
+	uint64_t sum = 0;
 
-	return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 ? info.recursion_misses : 0;
+	for (size_t i = 0; i < nr; i++) {
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+		int fd = bpf_program__fd(programs[i]);
+
+		if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0)
+			sum += info.recursion_misses;
+	}
+	return sum;
 }
 
 uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder)
 {
+	/* Not carrier_ends(): after_first_thread() makes up for it. */
 	const struct bpf_program *const watched[] = {
 		recorder->bpf->progs.syscall_enter,	 recorder->bpf->progs.syscall_exit,
 		recorder->bpf->progs.after_fork,	 recorder->bpf->progs.after_exec,
 		recorder->bpf->progs.after_map_pages,	 recorder->bpf->progs.after_file_fault,
-		recorder->bpf->progs.after_first_thread, recorder->bpf->progs.child_begins,
-		recorder->bpf->progs.carrier_ends,
+		recorder->bpf->progs.after_first_thread,
 	};
-	uint64_t sum = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
-		sum += nr_skipped(watched[i]);
-	return sum;
+	return nr_skipped(watched, ARRAY_SIZE(watched));
+}
+
+static uint64_t nr_set_ups_skipped(const struct bpf_recorder *recorder)
+{
+	const struct bpf_program *const watched[] = {
+		recorder->bpf->progs.child_begins,
+		recorder->bpf->progs.map_pages_begins,
+		recorder->bpf->progs.file_fault_begins,
+	};
+
+	return nr_skipped(watched, ARRAY_SIZE(watched));
+}
+
+bool bpf_recorder_has_skipped_set_up(const struct bpf_recorder *recorder)
+{
+	return nr_set_ups_skipped(recorder) > recorder->nr_skipped_before;
+}
+
+void bpf_recorder_start(struct bpf_recorder *recorder)
+{
+	recorder->nr_skipped_before = nr_set_ups_skipped(recorder);
+	__atomic_store_n(&recorder->bpf->bss->recording, true, __ATOMIC_SEQ_CST);
+}
+
+void bpf_recorder_stop(struct bpf_recorder *recorder)
+{
+	__atomic_store_n(&recorder->bpf->bss->recording, false, __ATOMIC_SEQ_CST);
 }

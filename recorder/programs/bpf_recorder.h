@@ -38,16 +38,19 @@ struct bpf_recorder {
 	size_t nr_links;
 	bpf_recorder_opener *open_events; /* RECORD_BY_SINGLE; set before anything is linked */
 	void *open_context;
-	size_t nr_unlinked; /* files that bpf_recorder_link_all() left out */
+	size_t nr_unlinked;	    /* files that bpf_recorder_link_all() left out */
+	uint64_t nr_skipped_before; /* runs of programs, before the recording began */
 };
 
 /*
  * Loads the programs that @config->by names, or the best. Returns 0; -EOPNOTSUPP if the kernel
  * lacks what they need or does not permit them; -EPROTONOSUPPORT if the kernel could crash when it
  * preempts them (private_stack.h); other errors reported. The first two are not reported: perf
- * events can record instead. Release with bpf_recorder_destroy().
+ * events can record instead. Release with bpf_recorder_destroy(). @ret_objections: see
+ * bpf_programs.h.
  */
-int bpf_recorder_create(const struct record_config *config, struct bpf_recorder **ret);
+int bpf_recorder_create(const struct record_config *config,
+			const char *ret_objections[RECORD_NR_WAYS], struct bpf_recorder **ret);
 
 /* Ends all links; NULL is fine. */
 void bpf_recorder_destroy(struct bpf_recorder *recorder);
@@ -125,5 +128,12 @@ uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu);
  * CPU. Each time, a system call, a fork or a new file may have gone unseen.
  */
 uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder);
+
+/*
+ * True if the kernel skipped a program that stops children before they run, or processes that use a
+ * new file, for the same reason, on behalf of any process. It does so where it is preemptible, and
+ * has no tracepoints for that (before Linux 6.13).
+ */
+bool bpf_recorder_has_skipped_set_up(const struct bpf_recorder *recorder);
 
 #endif

@@ -231,6 +231,8 @@ static int stop_programs(struct rounds *rounds)
 	int err;
 
 	bpf_recorder_stop(reader->recorder);
+	if (bpf_recorder_has_skipped_set_up(reader->recorder))
+		target_table_note_missed(bpf_recorder_target_table(reader->recorder));
 	perf_evlist__disable(reader->events->side.evlist);
 	reader->stopped = true;
 	err = rounds_run(rounds);

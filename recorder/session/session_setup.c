@@ -368,8 +368,23 @@ static int raise_priority(struct session *session)
 	return 0;
 }
 
-/* Says what records, and why. Without a choice, a note on perf events does that. */
-static void tell_way(const struct session *session)
+/* Appends why the ways that come before @by cannot be taken. */
+static void tell_objections(FILE *out, const char *const objections[RECORD_NR_WAYS],
+			    enum record_by by)
+{
+	static const char *const names[] = {
+		[RECORD_BY_SESSION] = "session",
+		[RECORD_BY_MULTI] = "multi",
+		[RECORD_BY_SINGLE] = "single",
+	};
+
+	for (enum record_by way = RECORD_BY_SESSION; way < by && way < RECORD_BY_PERF; way++)
+		if (objections[way])
+			fprintf(out, "; not %s: %s", names[way], objections[way]);
+}
+
+/* With --verbose, says what records, and why. */
+static void tell_way(const struct session *session, const char *const objections[RECORD_NR_WAYS])
 {
 	static const char *const ways[] = {
 		[RECORD_BY_SESSION] = "BPF programs on uprobe_multi links, in sessions (session),",
@@ -379,39 +394,34 @@ static void tell_way(const struct session *session)
 	};
 	enum record_by named = session->options->config.by;
 	enum record_by by = session->recorder ? session->recorder->by : RECORD_BY_PERF;
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = session->options->tells_way ? open_memstream(&text, &size) : NULL;
 
-	if (!session->options->tells_way || (by == RECORD_BY_PERF && named != by))
+	if (!out)
 		return;
-	diag_note("%s record, because %s", ways[by],
-		  named == by		    ? "the command line says so"
-		  : by == RECORD_BY_SESSION ? "this kernel has them, and permits them"
-					    : "sessions are missing here, or not permitted");
+	fprintf(out, "%s record", ways[by]);
+	if (named == by)
+		fputs(", because the command line says so", out);
+	else if (by == RECORD_BY_SESSION)
+		fputs(", because this kernel has them, and permits them", out);
+	else
+		tell_objections(out, objections, by);
+	if (fclose(out) == 0)
+		diag_note("%s", text);
 }
 
-/* Loads the recording programs if the kernel supports them; else perf events record. */
-static int choose_recorder(struct session *session)
+/* Says that perf events record, or why that is no choice. Returns 0 or @err. */
+static int fall_back(const struct record_config *config, const char *const *objections, int err)
 {
-	const struct record_config *config = &session->options->config;
-	/* Links to files that are mapped later would cover processes that are not recorded. */
-	bool by_perf = config->by == RECORD_BY_PERF || session->return_syscall == RETURN_FILTERED;
-	int err = by_perf ? 0 : bpf_recorder_create(config, &session->recorder);
-
-	if (by_perf && config->by != RECORD_BY_PERF)
-		err = -EOPNOTSUPP;
-
-	if (!err)
-		tell_way(session);
-	if (err != -EOPNOTSUPP && err != -EPROTONOSUPPORT)
-		return err;
 	if (config->by != RECORD_BY_BEST) {
-		diag_error("cannot record in the way that --record-by names: this kernel does not "
-			   "have it, or does not permit it");
+		diag_error("cannot record in the way that --record-by names: %s",
+			   objections[config->by]);
 		return err;
 	}
 	if (config->has_sizes) {
-		diag_error(
-			"cannot record by size: that needs BPF programs (Linux 6.12 and the right "
-			"to load them); `leakparse --size` selects from a full recording");
+		diag_error("cannot record by size: that needs BPF programs (Linux 6.0 and the "
+			   "right to load them); `leakparse --size` selects from a full recording");
 		return err;
 	}
 	if (err == -EPROTONOSUPPORT)
@@ -419,8 +429,29 @@ static int choose_recorder(struct session *session)
 			  "kernel may run on a stack that tasks share");
 	else
 		diag_note("perf events record, at twice the cost of BPF programs, which need Linux "
-			  "6.12 to 6.19 and the right to load them");
+			  "6.0 to 6.19 and the right to load them; -v says what is missing");
 	return 0;
+}
+
+/* Loads the recording programs if the kernel supports them; else perf events record. */
+static int choose_recorder(struct session *session)
+{
+	const char *objections[RECORD_NR_WAYS] = {0};
+	const struct record_config *config = &session->options->config;
+	/* Links to files that are mapped later would cover processes that are not recorded. */
+	bool by_perf = config->by == RECORD_BY_PERF || session->return_syscall == RETURN_FILTERED;
+	int err = by_perf ? 0 : bpf_recorder_create(config, objections, &session->recorder);
+
+	if (by_perf && config->by != RECORD_BY_PERF) {
+		for (enum record_by by = RECORD_BY_SESSION; by < RECORD_BY_PERF; by++)
+			objections[by] = "seccomp could end processes at return probes";
+		err = -EOPNOTSUPP;
+	}
+	if (err == -EOPNOTSUPP || err == -EPROTONOSUPPORT)
+		err = fall_back(config, objections, err);
+	if (!err)
+		tell_way(session, objections);
+	return err;
 }
 
 /*

@@ -200,6 +200,7 @@ assert_every_pair() {
 		}
 	END
 	cc -static -O1 -o near near.c
+	require_way session
 	for way in session perf; do
 		"$BIN/leakrec" --record-by $way ./near 2>leakrec.err
 		"$BIN/leakparse" perf.data >leaks

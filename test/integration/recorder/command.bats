@@ -72,6 +72,16 @@ check_daemon() {
 	grep -q '^leakrec: perf events (perf) record, because the command line says so' leakrec.err
 }
 
+@test "command: leakrec -v says why other ways are not taken" {
+	"$BIN/leakrec" -v --record-by single -o single.data -- true 2>leakrec.err || require_way single
+	grep -q '^leakrec: BPF programs on perf events (single) record, because the command line says so' leakrec.err
+	unshare -pf --mount-proc "$BIN/leakrec" -v -o inner.data -- true 2>leakrec.err
+	grep -qE '^leakrec: perf events \(perf\) record; not session: .*namespace; not multi: .*; not single: ' leakrec.err ||
+		fail "$(cat leakrec.err)"
+	run ! unshare -pf --mount-proc "$BIN/leakrec" --record-by single -o inner.data -- true
+	grep -q '^leakrec: cannot record in the way that --record-by names: .*namespace' <<<"$output"
+}
+
 @test "command: leakrec --perf-events adds probes, says so, and removes them" {
 	record_command "null_free" --perf-events
 	grep -q '^leakrec: adding probes to .*, for this recording only$' leakrec.err

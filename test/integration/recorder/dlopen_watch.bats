@@ -43,7 +43,14 @@ assert_loaded() {
 }
 
 @test "dlopen watch: the same without sessions" {
+	require_way multi
 	record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so" --record-by multi
+	assert_late_truth 5001 5002 5003
+}
+
+@test "dlopen watch: the same by programs on perf events" {
+	require_way single
+	record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so" --record-by single
 	assert_late_truth 5001 5002 5003
 }
 

@@ -46,7 +46,7 @@ teardown() {
 }
 
 @test "followers: threads of forked children come and go, programs on perf events" {
-	require_programs
+	require_way single
 	record_attached fork_threads --call-graph none --record-by single
 	assert_storm 4001 4002 4003 4004 4005 4006
 }

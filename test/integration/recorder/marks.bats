@@ -183,13 +183,14 @@ own_marks() {
 		sed -nE 's/^ *([0-9]+) .*:leak_mark(_[0-9]+)?: \([0-9a-f]+\) text="(.*)"$/\1 \3/p'
 }
 
-# Sets ENGINES to the options that choose how to record. Linux 6.12 to 6.19 take programs.
+# Sets ENGINES to the options that choose how to record: Linux 6.12 to 6.19 take all of them.
 find_engines() {
 	local major minor
 
 	ENGINES=("" --perf-events)
 	IFS=.- read -r major minor _ </proc/sys/kernel/osrelease
 	((major != 6 || minor < 12)) || ENGINES+=("--record-by multi")
+	((major < 6)) || ENGINES+=("--record-by single")
 }
 
 @test "marks: set by the program and by its children" {

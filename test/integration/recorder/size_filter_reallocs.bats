@@ -52,9 +52,19 @@ check_reallocs() {
 }
 
 @test "size filter: without sessions" {
+	require_way multi
 	record_attached "many_sizes $(options 500 1500 --children 2 --rounds 1000)" --size 500..1500 --record-by multi
 	assert_leaks_of 500 1500
 	assert_calls 500 1500
 	check_reallocs 301 --record-by multi
 	check_reallocs 6000 --record-by multi
+}
+
+@test "size filter: programs on perf events" {
+	require_way single
+	record_attached "many_sizes $(options 500 1500 --children 2 --rounds 1000)" --size 500..1500 --record-by single
+	assert_leaks_of 500 1500
+	assert_calls 500 1500
+	check_reallocs 301 --record-by single
+	check_reallocs 6000 --record-by single --call-graph dwarf
 }

@@ -105,33 +105,25 @@ check() {
 }
 
 @test "stress: programs without sessions" {
-	require_programs
+	require_way multi
 	record_busy "$(target 16 1000000)" --call-graph fp --record-by multi
 	check
 }
 
-# Skips a test if the kernel has not what programs on perf events take (Linux 6.0).
-require_single() {
-	local release
-	IFS=. read -ra release </proc/sys/kernel/osrelease
-
-	((release[0] >= 6)) || skip "the kernel could skip programs on perf events"
-}
-
 @test "stress: programs on perf events, no stacks" {
-	require_single
+	require_way single
 	record_busy "$(target 64 4000000)" --call-graph none --record-by single
 	check
 }
 
 @test "stress: programs on perf events, stacks by frame pointers" {
-	require_single
+	require_way single
 	record_busy "$(target 16 1000000)" --call-graph fp --record-by single
 	check
 }
 
 @test "stress: programs on perf events, forked children" {
-	require_single
+	require_way single
 	record_busy "$(target 4 100000 --processes 8)" --call-graph fp --record-by single
 	check
 }

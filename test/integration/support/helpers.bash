@@ -62,17 +62,35 @@ uprobe_events() {
 	((!${#EVENTS[@]})) || printf '%s\n' "${EVENTS[@]}"
 }
 
-# Skips a test that needs BPF programs if perf events record instead, as they may on other kernels than 6.12 to 6.19.
+# Skips a test that needs BPF programs if perf events record instead, as they may on other kernels than 6.0 to 6.19.
 require_programs() {
 	local major minor
 
-	"$BIN/leakrec" --call-graph none -o programs.data -- true 2>programs.err
+	"$BIN/leakrec" -v --call-graph none -o programs.data -- true 2>programs.err
 	if grep -q "perf events record" programs.err; then
 		IFS=.- read -r major minor _ </proc/sys/kernel/osrelease
-		((major != 6 || minor < 12)) || fail "$(cat programs.err)"
+		((major != 6)) || grep -q 'this kernel is preemptible' programs.err || fail "$(cat programs.err)"
 		skip "the kernel has not what programs take"
 	fi
 	rm -f programs.data programs.err
+}
+
+# require_way WAY: skips a test that records by that way if an older kernel does not have it.
+require_way() {
+	local major minor
+
+	if "$BIN/leakrec" --record-by "$1" --call-graph none -o way.data -- true 2>way.err; then
+		rm -f way.data way.err
+		return
+	fi
+	IFS=.- read -r major minor _ </proc/sys/kernel/osrelease
+	case $1 in
+	session) ((major != 6 || minor < 13)) ;;
+	multi) ((major < 6 || (major == 6 && minor < 6))) ;;
+	single) ((major < 6)) ;;
+	*) false ;;
+	esac || fail "$(cat way.err)"
+	skip "$(cat way.err)"
 }
 
 # Prints the tools' events, a line "GROUP/EVENT" for each.
@@ -356,13 +374,6 @@ attach() {
 	local pid=(-p "$RECORDED_PID")
 
 	[[ ! ${1:-} =~ ^(-p|-a|--cgroup)$ ]] || pid=()
-# Reaps the target, whose status is then in TARGET_STATUS. With job control, wait also returns when leakrec stops it.
-target_is_reaped() {
-	TARGET_STATUS=0
-	wait "$TARGET_PID" || TARGET_STATUS=$?
-	((TARGET_STATUS != 128 + 19)) # SIGSTOP
-}
-
 	: >leakrec.err # what an earlier one said there is not to be taken for this one's
 	"$BIN/leakrec" "${pid[@]}" -m 512 -o perf.data "$@" 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!

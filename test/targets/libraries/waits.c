@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * For LD_PRELOAD into leakrec: creates the file "waiting" and waits until the test has removed it,
- * once, at the place that WAITS_AT names: "link", before the first uprobe_multi link is created;
- * "begin", after the last one; "open", before the first perf event of a thread is opened; "lease",
- * before the first lease is taken. With NO_LEASES, no file system has leases.
+ * once, at the place that WAITS_AT names: "link", before the first program is linked to uprobes or
+ * to a perf event; "begin", after the last one; "open", before the first perf event of a thread is
+ * opened; "lease", before the first lease is taken. With NO_LEASES, no file system has leases.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,7 +37,8 @@ static bool is_uprobe_link(long command, const union bpf_attr *attr)
 {
 	return command == BPF_LINK_CREATE &&
 	       (attr->link_create.attach_type == ATTACH_UPROBE_MULTI ||
-		attr->link_create.attach_type == ATTACH_UPROBE_SESSION);
+		attr->link_create.attach_type == ATTACH_UPROBE_SESSION ||
+		attr->link_create.attach_type == BPF_PERF_EVENT);
 }
 
 /* Takes the place of syscall(), whose arguments it does not need to know. */
