@@ -457,8 +457,8 @@ ALWAYS_INLINE void hold_child(struct target *target, struct task_struct *task)
 /*
  * When a linked process forks for the first time, stops the child before it runs, until it has
  * events, and the parent has events for the next child to inherit (fork_follow.h). Stops the
- * parent, too: if it ended, the kernel would send SIGHUP to the stopped orphan. Without links, no
- * child inherits events, so this happens at each fork.
+ * parent, too: if it ended, the kernel would send SIGHUP to the stopped orphan. Where no child
+ * inherits events, without links or of a parent with many threads, this happens at each fork.
  */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
@@ -528,8 +528,7 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	forget_code(task->tgid);
 	if (!target || !has_own_breakpoints(target))
 		return 0;
-	if (by_events)
-		keep_carrier(target, old_tid == task->tgid ? task->tgid : 0);
+	keep_carrier(target, old_tid == task->tgid ? task->tgid : 0);
 	if (old_tid == task->tgid)
 		return 0;
 	target->forks = TARGET_FORKS_WANTED;

@@ -6,7 +6,7 @@
  * the next tracer that removes its probe from the same place would take them along. Events such as
  * those for children (fork_follow.h) prevent that. The link then records as before.
  *
- * Without links, the same happens when a carrier ends (carriers.bpf.h).
+ * The same happens when a carrier ends (carriers.bpf.h).
  */
 #ifndef LEAKTOOLS_RECORDER_FIRST_THREAD_BPF_H
 #define LEAKTOOLS_RECORDER_FIRST_THREAD_BPF_H
@@ -70,11 +70,11 @@ ALWAYS_INLINE bool hold_others(struct target *target, struct task_struct *task)
 	return is_held;
 }
 
-/* True if the end of the thread @tid needs care. */
-ALWAYS_INLINE bool loses_breakpoints(struct target *target, unsigned int tid)
+/* True if the links of @target put breakpoints where the memory of @tid is, and nothing else does.
+ */
+ALWAYS_INLINE bool has_links_by(const struct target *target, unsigned int tid)
 {
-	return by_events ? remove_carrier(target, tid)
-			 : target->linked && target->forks == TARGET_FORKS_UNSEEN;
+	return tid == target->tgid && target->linked && target->forks == TARGET_FORKS_UNSEEN;
 }
 
 /* Has events opened for a linked process whose first thread ends, and stops it until then. */
@@ -83,16 +83,20 @@ int BPF_PROG(after_first_thread, struct task_struct *task)
 {
 	unsigned long long id = bpf_get_current_pid_tgid();
 	struct target *target;
+	bool was_carrier;
 
-	if (shared.closed || (!by_events && (unsigned int)id != id >> 32))
+	if (shared.closed)
 		return 0;
 	target = find_target(id >> 32);
-	if (!target || !loses_breakpoints(target, id) || !others_live_on(task, 0))
+	if (!target)
+		return 0;
+	was_carrier = remove_carrier(target, id);
+	if (!(was_carrier || has_links_by(target, id)) || !others_live_on(task, 0))
 		return 0;
 	target->forks = TARGET_FORKS_WANTED;
 	/* Events that are wanted by now are opened before the recording begins. */
-	if (recording && (by_events ? !has_carrier(target)
-				    : !(may_hold_fork(target) && hold_others(target, task))))
+	if (recording && (was_carrier ? !has_carrier(target)
+				      : !(may_hold_fork(target) && hold_others(target, task))))
 		shared.missed = 1;
 	shared.any_stopped = 1;
 	wake_recorder();

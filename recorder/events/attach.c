@@ -6,8 +6,36 @@
 #include "recorder/processes/tracer.h"
 
 #include <errno.h>
+#include <sys/sysinfo.h>
 
 #define ATTEMPTS_BEFORE_HOLD 2
+#define MAX_THREAD_EVENTS    128 /* of each kind: threads times CPUs */
+
+static const pid_t all_processes = -1;
+
+/* True if the processes have more threads than side events should be opened for. */
+static bool has_many_threads(const pid_t *pids, size_t nr_pids)
+{
+	size_t nr = task_list_count(pids, nr_pids);
+
+	return nr > 1 && nr * (size_t)get_nprocs() > MAX_THREAD_EVENTS;
+}
+
+/* Opens side events alone, one of each kind for each CPU. */
+static int attach_to_cpus(struct record_events *ret, const struct record_config *config,
+			  const pid_t *pids, size_t nr_pids)
+{
+	int err = record_events_open(ret, NULL, 0, config, &all_processes, 1);
+
+	if (err)
+		return err;
+	ret->filter = side_filter_create(pids, nr_pids);
+	if (!ret->filter) {
+		diag_error("cannot open the perf events: out of memory");
+		return -ENOMEM;
+	}
+	return record_events_enable(&ret->side);
+}
 
 /* Opens the events once. Returns 0, -EAGAIN if tasks came or went meanwhile, or another error. */
 static int attach_once(struct record_events *ret, const struct probe_set *const *probes,
@@ -60,13 +88,14 @@ int attach_events(struct record_events *ret, const struct probe_set *const *prob
 		  size_t nr_probes, const struct record_config *config, const pid_t *pids,
 		  size_t nr_pids)
 {
-	static const pid_t all_processes = -1;
 	struct task_hold hold;
 	int err = -EAGAIN;
 
 	/* An event of a CPU covers all tasks, so no thread can be missed. */
 	if (config->scope != RECORD_PROCESSES)
 		return record_events_open(ret, probes, nr_probes, config, &all_processes, 1);
+	if (!nr_probes && has_many_threads(pids, nr_pids))
+		return attach_to_cpus(ret, config, pids, nr_pids);
 	*ret = (struct record_events){0};
 	for (int i = 0; i < ATTEMPTS_BEFORE_HOLD && err == -EAGAIN; i++)
 		err = attach_once(ret, probes, nr_probes, config, pids, nr_pids);

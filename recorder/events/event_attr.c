@@ -34,17 +34,24 @@ uint64_t event_attr_read_format(void)
 
 /*
  * A context with an inherited event that has PERF_SAMPLE_READ is not swapped (nr_no_switch_fast,
- * kernel/events/core.c). Linux 6.12 is the first to accept such an event; record_events.c then
- * opens one. Older kernels swap contexts, which loses events (context_breakers.h).
+ * kernel/events/core.c). Linux 6.12 is the first to accept such an event, if it has
+ * PERF_SAMPLE_TID, too; record_events.c and fork_follow.c then open some. Older kernels swap
+ * contexts, which loses events (context_breakers.h).
  */
+void event_attr_want_own_context(struct perf_event_attr *attr)
+{
+	attr->sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_READ;
+}
+
 bool event_attr_contexts_swap(void)
 {
 	struct perf_event_attr attr = DUMMY_ATTR;
 
 	attr.inherit = 1;
 	attr.sample_period = 1;
-	attr.sample_type = RECORD_SAMPLE_TYPE | PERF_SAMPLE_READ;
+	attr.sample_type = RECORD_SAMPLE_TYPE;
 	attr.read_format = PERF_FORMAT_ID;
+	event_attr_want_own_context(&attr);
 	return !kernel_takes(&attr);
 }
 
@@ -150,6 +157,12 @@ bool event_attr_syscall_has_stack(const struct syscall_schema *schema, bool is_e
 {
 	return config->call_graph != CALL_GRAPH_NONE &&
 	       (is_exit ? schema->gives : schema->takes && config->free_stacks);
+}
+
+void event_attr_want_wakeup_at(struct perf_event_attr *attr, uint32_t pages)
+{
+	attr->watermark = 1;
+	attr->wakeup_watermark = pages * (uint32_t)getpagesize();
 }
 
 /*

@@ -20,11 +20,18 @@ uint64_t event_attr_read_format(void);
  */
 bool event_attr_contexts_swap(void);
 
+/* Keeps the kernel from doing that to a context that has the event. @attr is an inherited event's.
+ */
+void event_attr_want_own_context(struct perf_event_attr *attr);
+
 /* What all events have in common; @format is event_attr_read_format()'s. */
 void event_attr_init(struct perf_event_attr *attr, uint64_t format);
 
 /* Adds a stack to the event's samples, if stacks are recorded. */
 void event_attr_want_stack(struct perf_event_attr *attr, const struct record_config *config);
+
+/* Makes the kernel wake leakrec when so many pages of a ring are filled. */
+void event_attr_want_wakeup_at(struct perf_event_attr *attr, uint32_t pages);
 
 /* Makes the kernel wake leakrec before a ring is so full that backpressure stops the targets. */
 void event_attr_want_wakeup(struct perf_event_attr *attr, const struct record_config *config);

@@ -91,11 +91,13 @@ static int add_side_events(struct record_group *group, const struct record_confi
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.exclude_kernel = 1;
 	if (!event_attr_contexts_swap())
-		attr.sample_type |= PERF_SAMPLE_READ;
+		event_attr_want_own_context(&attr);
 	/* perf unwinds a dump with .eh_frame, which may lie in a mapping that is not executable. */
 	attr.mmap_data = record_config_keeps_dumps(config);
 	attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 1;
 	attr.build_id = 1;
+	/* Half of a small ring. All processes together fill a large one fast. */
+	event_attr_want_wakeup_at(&attr, SIDE_RING_PAGES / 2);
 	err = add_event(group, &attr, "dummy:u");
 	if (err)
 		return err;
@@ -484,9 +486,7 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 		err = open_breakers(&ret->breakers, tids, nr_tids);
 	if (!err)
 		err = open_group(&ret->side, cpus, threads,
-				 config->scope == RECORD_PROCESSES ? SIDE_RING_PAGES
-								   : SIDE_RING_PAGES_ALL,
-				 NULL);
+				 *tids >= 0 ? SIDE_RING_PAGES : SIDE_RING_PAGES_ALL, NULL);
 	if (!err && ret->probes.nr_events)
 		err = open_group(&ret->probes, cpus, threads, config->ring_pages,
 				 config->scope == RECORD_PROCESSES ? NULL : &ret->nr_left_out);
@@ -556,6 +556,8 @@ void record_events_close(struct record_events *events)
 {
 	group_close(&events->side);
 	group_close(&events->probes);
+	side_filter_destroy(events->filter);
+	events->filter = NULL;
 	context_breakers_deinit(&events->breakers);
 }
 

@@ -10,7 +10,8 @@
  *
  * Every event is opened for each thread on each CPU, and the threads and processes that these
  * create inherit it. One event for each CPU is needed because the kernel maps no ring of an
- * inherited event that is not bound to a CPU.
+ * inherited event that is not bound to a CPU. For many threads, side events belong to CPUs only
+ * (attach.h).
  *
  * libperf's public interface shows no file descriptors. They are found in /proc/self/fd by the ids
  * that perf_evsel__read() gives.
@@ -23,6 +24,7 @@
 #include "recorder/events/record_config.h"
 #include "recorder/events/record_group.h"
 #include "recorder/events/sample_format.h"
+#include "recorder/events/side_filter.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -31,6 +33,7 @@
 
 struct record_events {
 	struct record_group side;
+	struct side_filter *filter; /* of @side; NULL: all of its records are wanted */
 	struct record_group probes;
 	size_t nr_threads;
 	size_t nr_left_out;		  /* files of @probes, if all processes are recorded */
@@ -40,10 +43,10 @@ struct record_events {
 
 /*
  * Opens all events, disabled, for the registered probes of the sets, which must outlive @ret, and
- * the threads @tids, and maps the rings. If all processes are recorded, files whose events cannot
- * be opened are left out, with a warning, unless none is left. Returns 0; -ESRCH if a thread has
- * ended (not reported: list the threads again and retry); other errors reported. Release with
- * record_events_close() in either case.
+ * the threads @tids (-1: all, by events of CPUs), and maps the rings. If all processes are
+ * recorded, files whose events cannot be opened are left out, with a warning, unless none is left.
+ * Returns 0; -ESRCH if a thread has ended (not reported: list the threads again and retry); other
+ * errors reported. Release with record_events_close() in either case.
  */
 int record_events_open(struct record_events *ret, const struct probe_set *const *probes,
 		       size_t nr_probes, const struct record_config *config, const pid_t *tids,

@@ -105,6 +105,15 @@ void task_list_deinit(struct task_list *list)
 	*list = (struct task_list){0};
 }
 
+size_t task_list_count(const pid_t *pids, size_t nr_pids)
+{
+	struct task_list tasks;
+	size_t nr = task_list_read(&tasks, pids, nr_pids) ? 0 : tasks.nr_tids;
+
+	task_list_deinit(&tasks);
+	return nr;
+}
+
 static bool all_in(const pid_t *pids, size_t nr, const pid_t *in, size_t nr_in)
 {
 	for (size_t i = 0; i < nr; i++)

@@ -28,6 +28,9 @@ struct task_list {
 int task_list_read(struct task_list *ret, const pid_t *pids, size_t nr_pids);
 void task_list_deinit(struct task_list *list);
 
+/* How many threads the processes have: 0 also if they cannot be listed. */
+size_t task_list_count(const pid_t *pids, size_t nr_pids);
+
 /* True if @now has a thread or a child that @before has not. */
 bool task_list_has_grown(const struct task_list *before, const struct task_list *now);
 

@@ -131,24 +131,33 @@ static const struct perf_event_header *complete_sample(struct ring_reader *reade
 	return (const void *)reader->wrapped;
 }
 
-/* Passes one record of a perf ring on to the writer. */
-static int consume_record(struct ring_reader *reader, struct record_group *group,
-			  struct record_ring *ring)
+/* Passes a side event's record on to the writer. */
+static int pass_side_record(struct ring_reader *reader, const struct perf_event_header *record)
 {
-	bool is_probe = group == &reader->events->probes;
-	const struct perf_event_header *record = whole_record(reader, group, ring, ring->next);
-	int wanted = inspect_record(reader, record, is_probe);
+	int wanted = inspect_record(reader, record, false);
 
-	ring->offset += record->size;
-	ring->nr_lost += is_probe ? lost_of(record) : 0;
-	ring->next = NULL;
 	if (wanted <= 0)
 		return wanted;
-	if (is_probe)
-		return write_sample(reader, complete_sample(reader, group, record));
 	if (reader->unwinder && live_unwinder_note(reader->unwinder, record))
 		return -ENOMEM;
 	return perf_writer_add_record(reader->writer, record);
+}
+
+/* Passes one record of a perf ring on to the writer, or to the filter. */
+static int consume_record(struct ring_reader *reader, struct record_group *group,
+			  struct record_ring *ring)
+{
+	const struct perf_event_header *record = whole_record(reader, group, ring, ring->next);
+	int wanted;
+
+	ring->offset += record->size;
+	ring->next = NULL;
+	if (group == &reader->events->side)
+		return reader->events->filter ? side_filter_keep(reader->events->filter, record)
+					      : pass_side_record(reader, record);
+	wanted = inspect_record(reader, record, true);
+	ring->nr_lost += lost_of(record);
+	return wanted <= 0 ? wanted : write_sample(reader, complete_sample(reader, group, record));
 }
 
 /*
@@ -164,9 +173,19 @@ static uint64_t sample_time_ns(const struct perf_event_header *record)
 	return time_ns;
 }
 
+/* When the next record of a ring has to be consumed. */
+static uint64_t next_time_ns(struct ring_reader *reader, const struct record_group *group,
+			     struct record_ring *ring)
+{
+	return group == &reader->events->side
+		       ? side_filter_time_ns(whole_record(reader, group, ring, ring->next))
+		       : sample_time_ns(ring->next);
+}
+
 /*
- * Drains a ring up to the first sample from after @until_ns, but no more than the ring's size: a
- * target that is faster than the reader must not keep it at one ring.
+ * Drains a ring up to the first sample from after @until_ns (a side ring: up to the first record),
+ * but no more than the ring's size: a target that is faster than the reader must not keep it at one
+ * ring.
  *
  * perf_mmap__read_done() is not called: it skips what arrived since the last read (6.1). A record
  * that was seen but not consumed must stay in the ring, so perf_mmap__consume() is not called then.
@@ -189,7 +208,7 @@ static int drain_ring(struct ring_reader *reader, struct record_group *group,
 		if (!ring->next)
 			ring->next = (const void *)perf_mmap__read_event(ring->map);
 		if (!ring->next ||
-		    (until_ns != UINT64_MAX && sample_time_ns(ring->next) > until_ns))
+		    (until_ns != UINT64_MAX && next_time_ns(reader, group, ring) > until_ns))
 			break;
 		err = consume_record(reader, group, ring);
 	}
@@ -283,9 +302,25 @@ static int drain_in_order(struct ring_reader *reader, uint64_t round_ns)
 	return err ? err : drain_samples(reader, round_ns);
 }
 
+/* Passes on what the filter has kept of the recorded processes, in the order of time. */
+static int pass_filtered(struct ring_reader *reader)
+{
+	struct side_filter *filter = reader->events->filter;
+	const struct perf_event_header *record;
+	int err = 0;
+
+	side_filter_sort(filter);
+	while (!err && (record = side_filter_next(filter))) {
+		reader->any = true;
+		err = pass_side_record(reader, record);
+	}
+	return err;
+}
+
 int ring_reader_drain_side(struct ring_reader *reader)
 {
 	struct record_group *side = &reader->events->side;
+	bool is_filtered = reader->events->filter;
 	int err = 0;
 
 	/* Samples from after this are left to the next round: ring_reader.h. */
@@ -295,10 +330,12 @@ int ring_reader_drain_side(struct ring_reader *reader)
 	for (size_t i = 0; i < side->nr_rings && !err; i++) {
 		uint64_t start = side->rings[i].offset;
 
-		err = drain_ring(reader, side, &side->rings[i], UINT64_MAX);
-		reader->any |= side->rings[i].offset != start;
+		/* The filter takes what is from before the round. */
+		err = drain_ring(reader, side, &side->rings[i],
+				 is_filtered ? reader->round_ns : UINT64_MAX);
+		reader->any |= !is_filtered && side->rings[i].offset != start;
 	}
-	return err;
+	return err || !is_filtered ? err : pass_filtered(reader);
 }
 
 int ring_reader_drain_samples(struct ring_reader *reader, uint64_t *ret_most_bytes)

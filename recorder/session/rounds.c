@@ -149,9 +149,10 @@ bool rounds_are_busy(const struct rounds *rounds)
 int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 {
 	struct ring_reader *reader = &rounds->reader;
+	struct side_filter *filter = reader->events->filter;
 	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
 	size_t nr_rings = groups[0]->nr_rings + groups[1]->nr_rings, nr = 0, nr_live = 0;
-	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 7, sizeof(*fds));
+	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 8, sizeof(*fds));
 	_cleanup_free_ struct record_ring **rings =
 		calloc(nr_rings + 1, sizeof(struct record_ring *));
 
@@ -180,7 +181,8 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 	fds[nr + 4] = (struct pollfd){rounds->leases->fd, POLLIN, 0};
 	fds[nr + 5] = (struct pollfd){rounds->scan->signal_fd, POLLIN, 0};
 	fds[nr + 6] = (struct pollfd){heap_scan_lines_fd(rounds->scan), POLLIN, 0};
-	if (poll(fds, nr + 7, timeout_ms) < 0)
+	fds[nr + 7] = (struct pollfd){filter ? side_filter_fd(filter) : -1, POLLIN, 0};
+	if (poll(fds, nr + 8, timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[nr].revents)
 		return 1;
@@ -193,7 +195,7 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 			rings[i]->current++;
 	for (size_t i = 0; i < groups[0]->nr_rings; i++)
 		nr_live += groups[0]->rings[i].current < groups[0]->rings[i].nr_fds;
-	return nr_live ? 0 : -ESRCH;
+	return !nr_live || (filter && side_filter_have_all_ended(filter)) ? -ESRCH : 0;
 }
 
 /* True if no program is writing a record any more. */

@@ -7,6 +7,7 @@
 #include "common/scope.h"
 #include "common/proc/living_thread.h"
 #include "probes/plan/probe_file.h"
+#include "recorder/events/event_attr.h"
 #include "recorder/target_table/target_table.h"
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/processes/apart.h"
@@ -19,6 +20,8 @@
 
 /* A stopped process creates no threads. Until it has stopped, there may be new ones. */
 #define MAX_ATTEMPTS 100
+/* Processes with more threads get no events for their children to inherit. */
+#define MAX_THREADS 64
 
 static bpf_recorder_opener open_events;
 
@@ -231,7 +234,11 @@ static int add_fd(struct fork_follow *fork_follow, int fd, const struct probe_fi
 	return 0;
 }
 
-/* Opens an event for thread @tid, or, if that is -1, for all processes. */
+/*
+ * Opens an event for thread @tid, or, if that is -1, for all processes. Side events that belong to
+ * CPUs (attach.h) do not keep the kernel from swapping the contexts of a process and its child:
+ * an inherited event has to do that by itself, from Linux 6.12 on (event_attr.h).
+ */
 static int open_event(const struct probe *probe, pid_t tid, bool inherit)
 {
 	struct perf_event_attr attr = {
@@ -243,8 +250,12 @@ static int open_event(const struct probe *probe, pid_t tid, bool inherit)
 		.disabled = 1,
 		.inherit = inherit,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, tid < 0 ? 0 : -1, -1,
-			      PERF_FLAG_FD_CLOEXEC);
+	int fd;
+
+	if (inherit && !event_attr_contexts_swap())
+		event_attr_want_own_context(&attr);
+	fd = (int)syscall(SYS_perf_event_open, &attr, tid, tid < 0 ? 0 : -1, -1,
+			  PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -521,15 +532,22 @@ static int open_events(void *context, const struct probe_file *file, pid_t pid)
 	return err || target_has_carrier(target) ? err : -ESRCH;
 }
 
-static int follow(struct fork_follow *fork_follow, struct target *target, pid_t pid)
+/* *@ret_inherits: later children inherit events. */
+static int follow(struct fork_follow *fork_follow, struct target *target, pid_t pid,
+		  bool *ret_inherits)
 {
 	int err = 0;
 
+	*ret_inherits = true;
 	if (fork_follow->recorder->by == RECORD_BY_SINGLE)
 		return carry_process(fork_follow, target, pid);
 	if (!fork_follow->own_probes.nr_files)
 		err = set_up(fork_follow);
-	return err ? err : follow_process(fork_follow, pid);
+	if (err || !target->linked || task_list_count(&pid, 1) <= MAX_THREADS)
+		return err ? err : follow_process(fork_follow, pid);
+	*ret_inherits = false;
+	/* The link needs the first thread. */
+	return living_thread(pid) == pid ? 0 : carry_process(fork_follow, target, pid);
 }
 
 void fork_follow_serve(struct fork_follow *fork_follow)
@@ -542,12 +560,13 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 		return;
 	for (struct target *target = NULL; (target = target_table_next(table, target));) {
 		pid_t pid = (pid_t)target->tgid;
+		bool inherits = true;
 		int err = fork_follow->error;
 
 		if (!target_begin_opening(target))
 			continue;
 		if (!err)
-			err = follow(fork_follow, target, pid);
+			err = follow(fork_follow, target, pid, &inherits);
 		if (err == -EINTR) {
 			fork_follow->interrupted = true;
 			return;
@@ -560,6 +579,6 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 		if (err)
 			target_table_note_missed(table);
 		fork_follow->error = err;
-		target_table_end_opening(table, target, true);
+		target_table_end_opening(table, target, inherits);
 	}
 }

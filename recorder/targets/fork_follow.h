@@ -9,6 +9,10 @@
  * A linked process also gets such events when its first thread ends or another thread execs: by
  * that thread the kernel knows where the link's breakpoints belong.
  *
+ * A linked process with many threads gets no events for its children to inherit, since each thread
+ * would need some. Each of its children gets its own instead, and the process is stopped for that
+ * at each fork. When its first thread ends, two other threads have events: they are carriers.
+ *
  * Without links (RECORD_BY_SINGLE) all processes are recorded by such events, from the beginning,
  * but none inherits any: before Linux 6.12 they might vanish (context_breakers.h). One thread of a
  * process, a carrier, has an event for each probe. By the carrier's memory the kernel knows which
@@ -28,7 +32,7 @@
 struct follow_fd {
 	int fd;
 	const struct probe_file *file; /* of own_probes */
-	pid_t tid;		       /* RECORD_BY_SINGLE: the thread that has the event; or 0 */
+	pid_t tid;		       /* the carrier that has the event; or 0 */
 	uint64_t opened_ns;
 };
 

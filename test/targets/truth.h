@@ -512,6 +512,22 @@ TRUTH_HELPER void truth_thread_join(struct truth_thread *thread)
 		truth_die("truth.h: cannot join a thread\n");
 }
 
+TRUTH_HELPER void *truth_idle(void *unused)
+{
+	while (pause() < 0)
+		;
+	return unused;
+}
+
+/* Starts threads that do nothing. */
+TRUTH_HELPER void truth_start_idle(long nr)
+{
+	struct truth_thread thread;
+
+	for (long i = 0; i < nr; i++)
+		truth_thread_start(&thread, truth_idle, NULL);
+}
+
 /* --- The beginning --- */
 
 TRUTH_HELPER long truth_number(const char *text)

@@ -12,7 +12,7 @@ load ../support/system_wide
 assert_left_out() {
 	assert_equal "leaks of $1" "$(leaks_of "$1")" ""
 	assert_equal "events of $1" "$(perf script -i perf.data -F pid,event 2>/dev/null |
-		awk -v pid="$1" '$1 == pid && !/leakrec:recording:/' | wc -l)" 0
+		awk -v pid="$1" '$1 == pid && !/leakrec:recording:|task:task_newtask:/' | wc -l)" 0
 }
 
 # --- The whole machine ---

@@ -4,7 +4,7 @@
  * each, at the same moment; the children fork, vfork and exec, posix_spawn, exec by system() and
  * simply work, in turn. --orphan: the first process only forks once and ends; its child does the
  * rest, and prints. --from-thread: a thread other than the first execs this program again, without
- * that option.
+ * that option. --idle N: that many threads exist from the beginning, and do nothing.
  *
  * Exact, of all processes together: held blocks of 4000 bytes (each worker holds 4), of 4100 bytes
  * (1 each) and of 4200 bytes (2 in each program after an exec). No other blocks have these sizes.
@@ -182,6 +182,7 @@ int main(int argc, char **argv)
 	}
 	nr_forks = truth_option(argc, argv, "--forks", 10);
 	truth_init(argc, argv);
+	truth_start_idle(truth_option(argc, argv, "--idle", 0));
 	truth_begin();
 	if (truth_flag(argc, argv, "--from-thread")) {
 		truth_thread_start(&thread, exec_anew, NULL);

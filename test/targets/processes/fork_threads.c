@@ -2,6 +2,7 @@
 /*
  * Forked processes with threads. Some threads create threads, fork and end, while other threads of
  * their process continue. Then the first thread of the process ends, and the last ones work on.
+ * --idle N: the process that forks them has that many threads that do nothing.
  *
  * Exact: held blocks of 4001 to 4006 bytes, of all processes together.
  */
@@ -99,6 +100,7 @@ static void tell(void)
 int main(int argc, char **argv)
 {
 	truth_init(argc, argv);
+	truth_start_idle(truth_option(argc, argv, "--idle", 0));
 	truth_begin();
 	for (int i = 0; i < NR_CHILDREN; i++) {
 		pid_t child = fork();
