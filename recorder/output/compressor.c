@@ -11,7 +11,7 @@
 
 struct compressor {
 	ZSTD_CCtx *context;
-	size_t cut;		 /* bytes still to come of a record that was cut */
+	ZSTD_EndDirective end;	 /* of what a COMPRESSED record holds */
 	uint64_t consumed, made; /* bytes */
 };
 
@@ -35,6 +35,7 @@ int compressor_create(int level, struct compressor **ret)
 		compressor_destroy(compressor);
 		return -ENOMEM;
 	}
+	compressor->end = level == COMPRESSOR_FAST_LEVEL ? ZSTD_e_end : ZSTD_e_flush;
 	*ret = compressor;
 	return 0;
 }
@@ -47,39 +48,16 @@ void compressor_destroy(struct compressor *compressor)
 	free(compressor);
 }
 
-/* The size of the first records that fit in a COMPRESSED record. A larger record is cut. */
-static size_t first_records(struct compressor *compressor, const char *bytes, size_t size_bytes)
-{
-	size_t taken = compressor->cut;
-	struct perf_event_header header = {0};
-
-	compressor->cut = 0;
-	while (size_bytes - taken >= sizeof(header)) {
-		memcpy(&header, bytes + taken, sizeof(header));
-		if (header.size < sizeof(header) || header.size > size_bytes - taken ||
-		    header.size > COMPRESSOR_MAX_CONTENT_BYTES - taken)
-			break;
-		taken += header.size;
-	}
-	if (taken)
-		return taken;
-	taken = size_bytes < COMPRESSOR_MAX_CONTENT_BYTES ? size_bytes
-							  : COMPRESSOR_MAX_CONTENT_BYTES;
-	if (header.size > taken && header.size <= size_bytes)
-		compressor->cut = header.size - taken;
-	return taken;
-}
-
-ssize_t compressor_make_record(struct compressor *compressor, const char *bytes, size_t size_bytes,
-			       char *record, size_t *ret_record_bytes)
+int compressor_make_record(struct compressor *compressor, const char *bytes, size_t size_bytes,
+			   char *record, size_t *ret_record_bytes)
 {
 	struct perf_event_header header = {.type = PERF_USER_COMPRESSED};
-	ZSTD_inBuffer in = {bytes, first_records(compressor, bytes, size_bytes), 0};
+	ZSTD_inBuffer in = {bytes, size_bytes, 0};
 	ZSTD_outBuffer out = {record, COMPRESSOR_RECORD_BYTES, sizeof(header)};
 	size_t left;
 
 	do {
-		left = ZSTD_compressStream2(compressor->context, &out, &in, ZSTD_e_flush);
+		left = ZSTD_compressStream2(compressor->context, &out, &in, compressor->end);
 		if (ZSTD_isError(left))
 			return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? -ENOMEM
 										       : -EIO;
@@ -91,7 +69,7 @@ ssize_t compressor_make_record(struct compressor *compressor, const char *bytes,
 	compressor->consumed += in.size;
 	compressor->made += out.pos;
 	*ret_record_bytes = out.pos;
-	return (ssize_t)in.size;
+	return 0;
 }
 
 uint32_t compressor_ratio(const struct compressor *compressor)

@@ -26,9 +26,19 @@
 /* How long the thread may take to end after it was woken. */
 #define JOIN_NS 300000000
 
+/*
+ * A COMPRESSED record holds whole records, except parts of one that is too large. So a recording
+ * that ends too early ends between records. Where the records for each end is noted when they are
+ * added: to find it out later, the writing thread would wait for the memory of one record after the
+ * other, which another CPU has just written.
+ */
+#define MAX_PIECES (2 * WRITE_QUEUE_BUFFER_BYTES / COMPRESSOR_MAX_CONTENT_BYTES + 2)
+
 struct write_buffer {
 	struct write_buffer *next;
 	bool compressed;
+	size_t nr_pieces, piece_start; /* of the piece that is being filled */
+	size_t piece_ends[MAX_PIECES];
 	size_t filled;
 	char bytes[WRITE_QUEUE_BUFFER_BYTES];
 };
@@ -134,33 +144,49 @@ static int write_bytes(struct write_queue *queue, const char *bytes, size_t size
 	return write_queue_error(queue);
 }
 
-static int write_compressed(struct write_queue *queue, const char *bytes, size_t size_bytes)
+/* Compresses the bytes from *@start to @end, or the first of them, and makes room before that if
+ * necessary. */
+static int compress_part(struct write_queue *queue, const char *bytes, size_t *start, size_t end,
+			 size_t *filled)
 {
-	size_t filled = 0;
+	size_t size_bytes = end - *start, record_bytes = 0;
+	int err;
+
+	if (WRITE_QUEUE_BUFFER_BYTES - *filled < COMPRESSOR_RECORD_BYTES) {
+		err = write_bytes(queue, queue->records, *filled);
+		if (err)
+			return err;
+		*filled = 0;
+	}
+	if (size_bytes > COMPRESSOR_MAX_CONTENT_BYTES)
+		size_bytes = COMPRESSOR_MAX_CONTENT_BYTES;
+	err = compressor_make_record(queue->compressor, bytes + *start, size_bytes,
+				     queue->records + *filled, &record_bytes);
+	if (err)
+		return fail(queue, -err);
+	*filled += record_bytes;
+	*start += size_bytes;
+	return 0;
+}
+
+static int write_compressed(struct write_queue *queue, const struct write_buffer *buffer)
+{
+	size_t start = 0, filled = 0;
 	int err = 0;
 
-	while (size_bytes > 0 && !err) {
-		size_t record_bytes = 0;
-		ssize_t taken = compressor_make_record(queue->compressor, bytes, size_bytes,
-						       queue->records + filled, &record_bytes);
+	for (size_t i = 0; i <= buffer->nr_pieces; i++) {
+		size_t end = i < buffer->nr_pieces ? buffer->piece_ends[i] : buffer->filled;
 
-		if (taken < 0)
-			return fail(queue, (int)-taken);
-		filled += record_bytes;
-		bytes += taken;
-		size_bytes -= (size_t)taken;
-		if (size_bytes && WRITE_QUEUE_BUFFER_BYTES - filled >= COMPRESSOR_RECORD_BYTES)
-			continue;
-		err = write_bytes(queue, queue->records, filled);
-		filled = 0;
+		while (start < end && !err)
+			err = compress_part(queue, buffer->bytes, &start, end, &filled);
 	}
-	return err;
+	return err ? err : write_bytes(queue, queue->records, filled);
 }
 
 static void write_buffer(struct write_queue *queue, const struct write_buffer *buffer)
 {
 	if (buffer->compressed)
-		write_compressed(queue, buffer->bytes, buffer->filled);
+		write_compressed(queue, buffer);
 	else
 		write_bytes(queue, buffer->bytes, buffer->filled);
 }
@@ -291,7 +317,7 @@ static struct write_buffer *get_buffer(struct write_queue *queue)
 				fail(queue, ENOMEM);
 		}
 		if (buffer) {
-			buffer->filled = 0;
+			buffer->filled = buffer->piece_start = buffer->nr_pieces = 0;
 			buffer->compressed = queue->compressed;
 			queue->current = buffer;
 			return buffer;
@@ -319,6 +345,15 @@ static void hand_over(struct write_queue *queue, bool if_idle)
 	pthread_mutex_unlock(&queue->lock);
 }
 
+/* What is added next goes to another COMPRESSED record. */
+static void end_piece(struct write_buffer *buffer)
+{
+	if (buffer->filled == buffer->piece_start)
+		return;
+	buffer->piece_ends[buffer->nr_pieces++] = buffer->filled;
+	buffer->piece_start = buffer->filled;
+}
+
 char *write_queue_reserve(struct write_queue *queue, size_t size_bytes)
 {
 	struct write_buffer *buffer = queue->current;
@@ -334,6 +369,8 @@ char *write_queue_reserve(struct write_queue *queue, size_t size_bytes)
 		if (!buffer)
 			return NULL;
 	}
+	if (buffer->filled + size_bytes - buffer->piece_start > COMPRESSOR_MAX_CONTENT_BYTES)
+		end_piece(buffer);
 	buffer->filled += size_bytes;
 	return buffer->bytes + buffer->filled - size_bytes;
 }

@@ -43,7 +43,8 @@ void write_queue_destroy(struct write_queue *queue);
 
 /*
  * Returns contiguous room for @size_bytes more, at most UINT16_MAX, to be filled before the next
- * call; NULL after a failure.
+ * call; NULL after a failure. If it is compressed, it must be one record, or several that stay
+ * together.
  */
 char *write_queue_reserve(struct write_queue *queue, size_t size_bytes);
 
