@@ -11,6 +11,7 @@
 #include "recorder/programs/bpf_programs.h"
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/programs/bpf_syscalls.h"
+#include "recorder/programs/uprobe_link.h"
 
 #include <errno.h>
 #include <bpf/bpf.h>
@@ -18,15 +19,7 @@
 #include <linux/bpf.h>
 #include <sys/syscall.h>
 
-#define MAX_RING_PAGES	65536 /* the most that the verifier lets programs add to a pointer */
-#define MULTI_AT_RETURN 1     /* BPF_F_UPROBE_MULTI_RETURN, uapi/linux/bpf.h */
-
-/* The attributes of BPF_LINK_CREATE for uprobe_multi. */
-struct link_create_attr {
-	uint32_t program_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_counter_offsets, cookies;
-	uint32_t nr, multi_flags, pid, reserved;
-};
+#define MAX_RING_PAGES 65536 /* the most that the verifier lets programs add to a pointer */
 
 /* The attributes of BPF_LINK_CREATE for BPF_PERF_EVENT. */
 struct link_perf_attr {
@@ -189,27 +182,22 @@ struct link_sites {
 
 static int call_link_create(void *argument)
 {
-	struct link_create_attr *attr = argument;
-	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof(*attr));
-
-	return fd < 0 ? -errno : fd;
+	return uprobe_link_create(argument);
 }
 
 /* Links @program to the sites in @file. Returns 0 or a negative errno, not reported. */
 static int create_link(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
 		       const struct bpf_program *program, const struct link_sites *at)
 {
-	char path[PROBE_FD_PATH_MAX];
-	struct link_create_attr attr = {
-		.program_fd = (uint32_t)bpf_program__fd(program),
-		.attach_type = program == recorder->bpf->progs.linked_call ? ATTACH_UPROBE_SESSION
-									   : ATTACH_UPROBE_MULTI,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)at->offsets,
-		.cookies = (uintptr_t)at->cookies,
+	struct uprobe_link link = {
+		.program_fd = bpf_program__fd(program),
+		.is_session = program == recorder->bpf->progs.linked_call,
+		.at_return = at->at_return,
+		.file_fd = file->fd,
+		.pid = pid,
+		.offsets = at->offsets,
+		.cookies = at->cookies,
 		.nr = (uint32_t)at->nr,
-		.multi_flags = at->at_return ? MULTI_AT_RETURN : 0,
-		.pid = (uint32_t)pid,
 	};
 	int fd;
 
@@ -217,8 +205,7 @@ static int create_link(struct bpf_recorder *recorder, const struct probe_file *f
 		return 0;
 	if (is_interrupted())
 		return -EINTR;
-	probe_fd_path(file->fd, path);
-	fd = apart_run(call_link_create, &attr);
+	fd = apart_run(call_link_create, &link);
 	return fd < 0 ? fd : add_link(recorder, fd, file);
 }
 

@@ -11,6 +11,7 @@
 what_is() {
 	case $1 in
 	untraced) echo "untraced" ;;
+	bare-traps) echo "leakrec's traps, an empty program" ;;
 	heaptrack) echo "heaptrack (LD_PRELOAD)" ;;
 	perf-fp) echo "perf record -g" ;;
 	perf-dwarf) echo "perf record --call-graph dwarf" ;;
@@ -23,6 +24,10 @@ what_is() {
 	leakrec-drop) echo "leakrec --call-graph fp --on-overload drop" ;;
 	leakrec-fp-z) echo "leakrec --call-graph fp -z" ;;
 	leakrec-dwarf-8k-z) echo "leakrec --call-graph dwarf -z" ;;
+	leakrec-multi) echo "leakrec --call-graph fp --record-by multi" ;;
+	leakrec-single-none) echo "leakrec --call-graph none --record-by single" ;;
+	leakrec-single) echo "leakrec --call-graph fp --record-by single" ;;
+	leakrec-single-dwarf) echo "leakrec --call-graph dwarf --record-by single" ;;
 	leakrec-size-other) echo "leakrec --size, of another size" ;;
 	leakrec-size-same) echo "leakrec --size, of the pairs' size" ;;
 	esac
@@ -44,13 +49,13 @@ AWK_MEDIANS='
 		return n % 2 ? values[key, (n + 1) / 2] : (values[key, n / 2] + values[key, n / 2 + 1]) / 2
 	}'
 
-# The cost for the target: us per pair, its range, the ratio to perf record -g, the lost part.
+# The cost for the target: us per pair, its range, the ratios to perf record -g and to the bare traps, the lost part.
 cost_table() {
 	local n name
 
 	printf 'recorder'
 	for n in "${THREADS[@]}"; do
-		printf '|%d thread%s: us per pair|range|perf -g = 1|lost' "$n" "$( ((n == 1)) || echo s)"
+		printf '|%d thread%s: us per pair|range|perf -g = 1|traps = 1|lost' "$n" "$( ((n == 1)) || echo s)"
 	done
 	echo
 	for name in "${RECORDERS[@]}"; do
@@ -58,7 +63,13 @@ cost_table() {
 		for n in "${THREADS[@]}"; do
 			awk -F '\t' -v name="$name" -v threads="$n" "$AWK_MEDIANS"'
 				$2 != threads { next }
+				function ratio_to(key,   ratio) {
+					ratio = count[key] ? us / median(key) : 0
+					if (ratio) printf "%.*f", ratio < 0.01 ? 4 : 2, ratio
+					printf "|"
+				}
 				$1 == "perf-fp" { add("perf", $4 + 0) }
+				$1 == "bare-traps" { add("traps", $4 + 0) }
 				$1 == name {
 					add("us", $4 + 0)
 					if ($8 != "-") add("lost", $8 / ($6 + $8 ? $6 + $8 : 1))
@@ -68,9 +79,8 @@ cost_table() {
 					digits = us < 1 ? 3 : us < 10 ? 2 : 1
 					printf "|%.*f|%.*f-%.*f|", digits, us, digits, values["us", 1],
 						digits, values["us", count["us"]]
-					ratio = count["perf"] ? us / median("perf") : 0
-					if (ratio) printf "%.*f", ratio < 0.01 ? 4 : 2, ratio
-					printf "|"
+					ratio_to("perf")
+					ratio_to("traps")
 					if (count["lost"]) printf "%.3g %%", 100 * median("lost")
 				}' "$WORK/rows"
 		done
