@@ -135,7 +135,9 @@ static const struct option_word verdict_words[] = {{"growth", 1u << VERDICT_GROW
 						   {0}};
 static const struct option_word reach_words[] = {
 	{"lost", 1u << REACH_LOST | 1u << REACH_CYCLE | 1u << REACH_THROUGH},
+	{"no-holder", 1u << REACH_NO_HOLDER},
 	{"held", 1u << REACH_HELD},
+	{"pointed-to", 1u << REACH_POINTED},
 	{"possible", 1u << REACH_POSSIBLE},
 	{"weak", 1u << REACH_WEAK},
 	{"unknown", 1u << REACH_UNKNOWN},
@@ -216,8 +218,8 @@ static const struct option_row rows[] = {
 	 "not-yet, at-exit",
 	 FIELD(leaks.verdicts), .words = verdict_words},
 	{"reach", 0, OPTION_WORD_SET, "LIST",
-	 "only blocks of which leakrec --scan said that: lost, held, possible, weak, unknown, "
-	 "not-scanned",
+	 "only blocks of which leakrec --scan said that: lost, no-holder, held, pointed-to, "
+	 "possible, weak, unknown, not-scanned",
 	 FIELD(leaks.reach), .words = reach_words},
 
 	{.help = "How --format tree shows it:"},

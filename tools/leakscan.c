@@ -11,7 +11,9 @@
 #include "common/output_file.h"
 #include "common/proc/process_stat.h"
 #include "scan/analysis/analyst.h"
+#include "scan/recording/recorded_blocks.h"
 #include "scan/recording/recording_report.h"
+#include "scan/recording/traced_list.h"
 #include "scan/report/block_lines.h"
 #include "scan/report/census_json.h"
 #include "scan/report/growth.h"
@@ -44,7 +46,7 @@ struct run {
 /* Writes what was asked for; in the process that has no privileges. */
 static int write_report(void *context, const struct scan *scan)
 {
-	const struct run *run = context;
+	struct run *run = context;
 	const struct leakscan_options *options = run->options;
 	struct module_symbols symbols = run->symbols;
 	struct scan_report report = {.scan = scan, .symbols = &symbols};
@@ -73,6 +75,18 @@ static int write_report(void *context, const struct scan *scan)
 		diag_output_failed("the report", -err);
 	}
 	return err;
+}
+
+/* Where the blocks of an unknown allocator are; in a process that has no privileges. */
+static int read_traced(void *context, const struct snapshot *snapshot, struct traced_blocks *ret)
+{
+	struct run *run = context;
+	int err;
+
+	if (run->options->traced)
+		return traced_list_ask((int)run->options->traced, snapshot, ret);
+	err = recording_read(&run->recording, snapshot);
+	return err ? err : recorded_blocks_list(&run->recording.analysis, snapshot->pid, ret);
 }
 
 /* A process is named by its id and its start. */
@@ -121,6 +135,8 @@ static int take(struct run *run, const struct lost_list *before, struct analyst_
 		snapshot.max_pause_ns = run->max_pause_ns;
 		task->accepts_doubt = nr == MAX_TRIES;
 		task->taken_ns = snapshot.taken_ns;
+		if (run->options->traced || run->options->recording)
+			task->traced = (struct traced_source){read_traced, run};
 		if (!err)
 			err = analyst_run(task, &snapshot, before);
 		snapshot_deinit(&snapshot);

@@ -43,6 +43,9 @@ static const struct option_row rows[] = {
 	{"blocks", 0, OPTION_FLAG, .help = "a line for each block in use", FIELD(blocks)},
 	{"not-held", 0, OPTION_FLAG, .help = "with --blocks: only blocks that are not held",
 	 FIELD(without_held)},
+	{"traced", 0, OPTION_NUMBER, "FD",
+	 "with --not-held, for leakrec: its list of blocks is in the file with this descriptor",
+	 FIELD(traced), .min = 3, .max = INT32_MAX},
 	{"why", 0, OPTION_PARSED, "0xADDRESS", "how the program gets to the block at ADDRESS",
 	 .parse = parse_why, .takes = "an address like 0x55d2c0a8"},
 	{"all", 'a', OPTION_FLAG, .help = "every row, not the ten largest", FIELD(all)},
@@ -95,6 +98,8 @@ int leakscan_options_parse(int argc, char **argv, struct leakscan_options *optio
 		return bad_usage("--once, --stop and --pause-limit are for running processes");
 	if (options->without_held && !options->blocks)
 		return bad_usage("--not-held goes with --blocks");
+	if (options->traced && !options->without_held)
+		return bad_usage("--traced goes with --not-held");
 	if (options->blocks + options->has_why + (options->format != 0) +
 		    (options->all || options->diff) >
 	    1)

@@ -21,6 +21,7 @@ struct leakscan_options {
 	bool once;	   /* one snapshot, so no block is called lost */
 	bool blocks;	   /* a line for each block */
 	bool without_held; /* of these, only blocks that are not held */
+	uint64_t traced;   /* the descriptor of leakrec's list of blocks; 0: none */
 	bool all;	   /* every row of the screen */
 	bool has_why;
 	uint64_t why; /* --why: an address */

@@ -6,6 +6,7 @@
 #ifndef LEAKTOOLS_SCHEMA_REACH_CLASS_H
 #define LEAKTOOLS_SCHEMA_REACH_CLASS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum reach_class {
@@ -16,15 +17,23 @@ enum reach_class {
 	REACH_WEAK,
 	REACH_HELD,
 	REACH_UNKNOWN, /* no holder was found, but more cannot be said */
-	REACH_NR_CLASSES,
 	/* Not of a block: a part of the heap, all of whose other blocks are held. */
-	REACH_HEAP = REACH_NR_CLASSES,
-	REACH_NOT_SCANNED,
+	REACH_HEAP,
+	/*
+	 * Of an allocator whose heap leakscan does not read, only recorded blocks are known. So
+	 * nothing is proven there: free memory and the allocator's own may point to a block.
+	 */
+	REACH_NO_HOLDER,
+	/* Not of a block: a part of such a heap, all of whose other blocks something points to. */
+	REACH_TRACED,
+	REACH_POINTED, /* a block of such a heap; in recordings it has no sample */
+	REACH_NR_CLASSES,
+	REACH_NOT_SCANNED = REACH_NR_CLASSES,
 	/* A scan after the recording found no such block there any more. Not in recordings. */
 	REACH_GONE,
 };
 
-/* NULL: nothing was said of the block. */
+/* NULL: nothing was said of the block, or it is no class of blocks. */
 extern const char *const reach_class_words[REACH_GONE + 1];
 
 /* The class that @word, of @len bytes, stands for; REACH_NOT_SCANNED: none. */
@@ -33,7 +42,9 @@ enum reach_class reach_class_parse(const char *word, size_t len);
 /* What reports tell apart. */
 enum reach_group {
 	REACH_GROUP_LOST, /* the program cannot get to it any more: lost, cycle, lost-through */
+	REACH_GROUP_NO_HOLDER, /* no-holder */
 	REACH_GROUP_REACHABLE, /* it can, or a pointer leads into it: held, possible */
+	REACH_GROUP_POINTED,   /* pointed-to */
 	REACH_GROUP_UNDECIDED, /* weak, unknown */
 	REACH_GROUP_NOT_SCANNED,
 	REACH_NR_PROOFS,
@@ -56,6 +67,10 @@ static inline enum reach_group reach_group_of(enum reach_class class)
 	case REACH_HELD:
 	case REACH_POSSIBLE:
 		return REACH_GROUP_REACHABLE;
+	case REACH_NO_HOLDER:
+		return REACH_GROUP_NO_HOLDER;
+	case REACH_POINTED:
+		return REACH_GROUP_POINTED;
 	case REACH_WEAK:
 	case REACH_UNKNOWN:
 		return REACH_GROUP_UNDECIDED;
@@ -66,14 +81,20 @@ static inline enum reach_group reach_group_of(enum reach_class class)
 	}
 }
 
+/* True if a scan has found something that leads to the blocks: they may have a holder. */
+static inline bool reach_group_has_holders(enum reach_group group)
+{
+	return group == REACH_GROUP_REACHABLE || group == REACH_GROUP_POINTED;
+}
+
 /* The fields of leakrec:reach, after "class". */
 enum reach_value {
 	REACH_ADDRESS,
 	REACH_BYTES,   /* that the program may use; of a heap, all */
 	REACH_STOPPED, /* when the process was stopped: CLOCK_MONOTONIC, in ns */
 	/*
-	 * With REACH_HELD: the number of what leads to the held and possible blocks that begin in
-	 * these bytes, in this process; 0: it has no name. leakrec:holder names it.
+	 * With REACH_HELD: the number of what leads to the held, possible and pointed-to blocks
+	 * that begin in these bytes, in this process; 0: it has no name. leakrec:holder names it.
 	 */
 	REACH_HOLDER,
 	REACH_NR_VALUES,

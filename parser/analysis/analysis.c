@@ -264,6 +264,9 @@ static int on_reach(struct analysis *analysis, const struct perf_sample *sample)
 {
 	int err = note_known_time(analysis, &sample->origin);
 
+	if (!err && sample->event->is_unseen)
+		return reach_add_unseen(analysis->reach, sample->origin.pid, sample->origin.time_ns,
+					sample->mark_text);
 	if (!err && sample->event->is_holder)
 		return reach_add_holder(analysis->reach, sample);
 	return err ? err : reach_add(analysis->reach, sample);

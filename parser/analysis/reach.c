@@ -19,6 +19,8 @@
 /* leakscan names 256 of a process in a scan, and a recording may have many scans. */
 #define MAX_HOLDERS 65536
 
+#define MAX_UNSEEN  64 /* leakrec scans 16 processes at most */
+
 /* A block that is not held, a part of a heap, or blocks with one holder. */
 struct reach_entry {
 	pid_t pid;
@@ -41,6 +43,13 @@ struct holder_number {
 	UT_hash_handle hh;
 };
 
+/* What a scan of a process does not see. */
+struct reach_unseen {
+	pid_t pid;
+	uint64_t time_ns;
+	char text[HOLDER_TEXT_BYTES];
+};
+
 struct reach_list {
 	struct reach_entry *entries;
 	size_t nr, capacity;
@@ -53,6 +62,8 @@ struct reach {
 	struct holder_name *names;	     /* by text */
 	struct holder_name **names_in_order; /* [holder - HOLDER_FIRST] */
 	uint32_t nr_names;
+	struct reach_unseen *unseen; /* one for each process */
+	size_t nr_unseen;
 };
 
 struct reach *reach_create(void)
@@ -74,6 +85,7 @@ void reach_destroy(struct reach *reach)
 	for (uint32_t i = 0; i < reach->nr_names; i++)
 		free(reach->names_in_order[i]);
 	free(reach->names_in_order);
+	free(reach->unseen);
 	free(reach->held.entries);
 	free(reach->blocks.entries);
 	free(reach->heaps.entries);
@@ -82,7 +94,8 @@ void reach_destroy(struct reach *reach)
 
 static int add_entry(struct reach *reach, const struct reach_entry *entry)
 {
-	struct reach_list *list = entry->class == REACH_HEAP   ? &reach->heaps
+	struct reach_list *list = entry->class == REACH_HEAP || entry->class == REACH_TRACED
+					  ? &reach->heaps
 				  : entry->class == REACH_HELD ? &reach->held
 							       : &reach->blocks;
 
@@ -113,7 +126,7 @@ int reach_add(struct reach *reach, const struct perf_sample *sample)
 		.number = sample->args[REACH_HOLDER],
 	};
 
-	return sample->mark_number > REACH_HEAP ? 0 : add_entry(reach, &entry);
+	return sample->mark_number > REACH_TRACED ? 0 : add_entry(reach, &entry);
 }
 
 int reach_say(struct reach *reach, const struct heap_block *block, enum reach_class class,
@@ -125,18 +138,20 @@ int reach_say(struct reach *reach, const struct heap_block *block, enum reach_cl
 		.address = block->address,
 		.size_bytes = 1,
 		.stopped_ns = UINT64_MAX,
-		.class = REACH_HEAP,
+		.class = class == REACH_NO_HOLDER || class == REACH_POINTED ? REACH_TRACED
+									    : REACH_HEAP,
 		.number = holder,
 	};
 	int err = add_entry(reach, &entry);
 
 	reach->is_later = true;
 	entry.class = REACH_HELD;
-	if (!err && reach_group_of(class) == REACH_GROUP_REACHABLE)
+	if (!err && reach_group_has_holders(reach_group_of(class)))
 		err = add_entry(reach, &entry);
 	entry.class = class;
 	entry.size_bytes = block->size_bytes;
-	return err || class == REACH_HELD ? err : add_entry(reach, &entry);
+	return err || class == REACH_HELD || class == REACH_POINTED ? err
+								    : add_entry(reach, &entry);
 }
 
 /* The holder with that name, which is added if there is none; NULL: no memory. */
@@ -209,6 +224,54 @@ int reach_name_holder(struct reach *reach, pid_t pid, uint64_t number, const cha
 int reach_add_holder(struct reach *reach, const struct perf_sample *sample)
 {
 	return reach_name_holder(reach, sample->origin.pid, sample->mark_number, sample->mark_text);
+}
+
+int reach_add_unseen(struct reach *reach, pid_t pid, uint64_t time_ns, const char *text)
+{
+	struct reach_unseen *unseen = NULL;
+
+	for (size_t i = 0; i < reach->nr_unseen && !unseen; i++)
+		if (reach->unseen[i].pid == pid)
+			unseen = &reach->unseen[i];
+	if (!unseen) {
+		if (reach->nr_unseen == MAX_UNSEEN)
+			return 0;
+		if (!reach->unseen)
+			reach->unseen = calloc(MAX_UNSEEN, sizeof(*reach->unseen));
+		if (!reach->unseen)
+			return -ENOMEM;
+		unseen = &reach->unseen[reach->nr_unseen++];
+	}
+	unseen->pid = pid;
+	unseen->time_ns = time_ns;
+	snprintf(unseen->text, sizeof(unseen->text), "%s", text);
+	return 0;
+}
+
+/* True if no later scan of that process has a result. */
+static bool is_of_last_scan(const struct reach *reach, const struct reach_unseen *unseen)
+{
+	bool has_heap = false;
+
+	for (size_t i = 0; i < reach->heaps.nr; i++) {
+		const struct reach_entry *heap = &reach->heaps.entries[i];
+
+		if (heap->pid == unseen->pid && heap->stopped_ns > unseen->time_ns)
+			return false;
+		has_heap |= heap->pid == unseen->pid;
+	}
+	return has_heap;
+}
+
+const char *reach_unseen(const struct reach *reach, size_t nth, pid_t *ret_pid)
+{
+	for (size_t i = 0; i < reach->nr_unseen; i++) {
+		if (!is_of_last_scan(reach, &reach->unseen[i]) || nth-- > 0)
+			continue;
+		*ret_pid = reach->unseen[i].pid;
+		return reach->unseen[i].text;
+	}
+	return NULL;
 }
 
 static int compare(const void *a, const void *b)
@@ -304,8 +367,12 @@ enum reach_class reach_of(struct reach *reach, const struct heap_block *block)
 		return REACH_NOT_SCANNED;
 	entry = find(&reach->blocks, pid, block->address);
 	if (!entry || entry->address != block->address)
-		return REACH_HELD;
-	return reach_fits(block, entry->size_bytes) ? entry->class : REACH_NOT_SCANNED;
+		return heap->class == REACH_TRACED ? REACH_POINTED : REACH_HELD;
+	if (!reach_fits(block, entry->size_bytes))
+		return REACH_NOT_SCANNED;
+	/* With such an allocator, pointers to starts prove no more than others. */
+	return heap->class == REACH_TRACED && entry->class == REACH_POSSIBLE ? REACH_POINTED
+									     : entry->class;
 }
 
 uint32_t reach_holder_of(const struct reach *reach, const struct heap_block *block)
@@ -337,4 +404,12 @@ bool reach_is_later(const struct reach *reach)
 bool reach_has_any(const struct reach *reach)
 {
 	return reach->heaps.nr > 0;
+}
+
+enum reach_group reach_worst_group(const struct reach *reach)
+{
+	for (size_t i = 0; i < reach->heaps.nr; i++)
+		if (reach->heaps.entries[i].class == REACH_HEAP)
+			return REACH_GROUP_LOST;
+	return reach->heaps.nr ? REACH_GROUP_NO_HOLDER : REACH_GROUP_LOST;
 }

@@ -53,6 +53,16 @@ int reach_say(struct reach *reach, const struct heap_block *block, enum reach_cl
 /* Names process @pid's holder @number, as reach_add_holder(). */
 int reach_name_holder(struct reach *reach, pid_t pid, uint64_t number, const char *text);
 
+/*
+ * Process @pid may have the only pointer to a lost block in places that a scan does not see: @text,
+ * of leakscan's words, such as "2 pipes with unread bytes". A scan has said so at @time_ns. Returns
+ * 0 or -ENOMEM.
+ */
+int reach_add_unseen(struct reach *reach, pid_t pid, uint64_t time_ns, const char *text);
+
+/* What the last scan of the @nth such process has said, from 0 on; NULL: there are no more. */
+const char *reach_unseen(const struct reach *reach, size_t nth, pid_t *ret_pid);
+
 /* True if the scan was after the recording: nobody saw what the process freed in between. */
 bool reach_is_later(const struct reach *reach);
 
@@ -64,5 +74,11 @@ const char *reach_holder_name(const struct reach *reach, uint32_t holder);
 
 /* True if anything was scanned. */
 bool reach_has_any(const struct reach *reach);
+
+/*
+ * The group of the blocks that nothing leads to: REACH_GROUP_NO_HOLDER if only recorded blocks were
+ * known of all heaps that were scanned (reach_class.h), else REACH_GROUP_LOST.
+ */
+enum reach_group reach_worst_group(const struct reach *reach);
 
 #endif

@@ -4,30 +4,38 @@
 #include "common/schema/reach_class.h"
 
 static bool has_block(const struct cause_finder *finder, const struct site_verdict *site,
-		      enum reach_group group)
+		      enum reach_group group, enum reach_group weaker)
 {
 	for (size_t i = 0; i < site->held_blocks; i++) {
 		uint32_t index = finder->verdicts->order[site->first + i];
+		enum reach_group found =
+			reach_group_of((enum reach_class)finder->input->reach[index]);
 
-		if (reach_group_of((enum reach_class)finder->input->reach[index]) == group)
+		if (found == group || found == weaker)
 			return true;
 	}
 	return false;
 }
 
+static bool has_lost(const struct cause_finder *finder, const struct site_verdict *site)
+{
+	return has_block(finder, site, REACH_GROUP_LOST, REACH_GROUP_NO_HOLDER);
+}
+
 static bool is_mixed(const struct cause_finder *finder, const struct cause_found *found)
 {
-	bool has_lost = false, has_reachable = false;
+	bool any_lost = false, any_reachable = false;
 
 	for (size_t i = found->bag.first; i != CAUSE_NO_MEMBER; i = finder->members[i].next) {
 		const struct site_verdict *site = finder->members[i].site;
 
-		if (site && has_block(finder, site, REACH_GROUP_LOST))
-			has_lost = true;
+		if (site && has_lost(finder, site))
+			any_lost = true;
 		else if (site)
-			has_reachable |= has_block(finder, site, REACH_GROUP_REACHABLE);
+			any_reachable |=
+				has_block(finder, site, REACH_GROUP_REACHABLE, REACH_GROUP_POINTED);
 	}
-	return has_lost && has_reachable;
+	return any_lost && any_reachable;
 }
 
 static void split(struct cause_finder *finder, struct cause_found *found)
@@ -40,11 +48,7 @@ static void split(struct cause_finder *finder, struct cause_found *found)
 		const struct site_verdict *site = finder->members[i].site;
 
 		next = finder->members[i].next;
-		cause_bag_put(finder,
-			      !site					  ? &empty
-			      : has_block(finder, site, REACH_GROUP_LOST) ? &lost
-									  : &others,
-			      i);
+		cause_bag_put(finder, !site ? &empty : has_lost(finder, site) ? &lost : &others, i);
 	}
 	/*
 	 * What the callers' other sites have freed says something about both, unless a single site

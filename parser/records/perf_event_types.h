@@ -38,6 +38,7 @@ struct perf_event_desc {
 	bool is_memory;	    /* leakrec:memory, likewise: its turn; args[] by enum memory_value */
 	bool is_reach;	    /* leakrec:reach, likewise: its class; args[] by enum reach_value */
 	bool is_holder;	    /* leakrec:holder, likewise: its number; mark_text: its name */
+	bool is_unseen;	    /* leakrec:unseen, which is_holder, too: mark_text: what was not seen */
 };
 
 /* True for an allocation, a release or the like. */

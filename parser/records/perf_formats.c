@@ -360,10 +360,11 @@ static bool bind_own(struct tep_event *format, struct perf_event *event)
 		desc->is_mark = desc->is_memory = bind_memory(format, &event->fields);
 	else if (strcmp(format->name, "reach") == 0)
 		desc->is_mark = desc->is_reach = bind_reach(format, &event->fields);
-	else if (strcmp(format->name, "holder") == 0)
+	else if (strcmp(format->name, "holder") == 0 || strcmp(format->name, "unseen") == 0)
 		desc->is_mark = desc->is_holder =
 			find_field(format, HOLDER_FIELD_NUMBER, number) &&
 			find_field(format, PROBE_FIELD_TEXT, &event->fields.mark_text);
+	desc->is_unseen = desc->is_holder && strcmp(format->name, "unseen") == 0;
 	return desc->is_mark;
 }
 

@@ -234,6 +234,7 @@ static int read_reach(struct leak_report *report)
 {
 	struct reach *reach = report->analysis->reach;
 
+	report->worst = reach_worst_group(reach);
 	if (!reach_has_any(reach))
 		return 0;
 	report->reach = calloc(report->nr_held + 1, sizeof(*report->reach));
@@ -242,7 +243,7 @@ static int read_reach(struct leak_report *report)
 		return -ENOMEM;
 	for (size_t i = 0; i < report->nr_held; i++) {
 		report->reach[i] = (uint8_t)reach_of(reach, &report->held[i]);
-		if (leak_report_group_of(report, i) == REACH_GROUP_REACHABLE)
+		if (reach_group_has_holders(leak_report_group_of(report, i)))
 			report->holders[i] = reach_holder_of(reach, &report->held[i]);
 	}
 	return 0;
@@ -319,10 +320,11 @@ static int compare_cause_bytes(const void *a, const void *b)
 	return (x->cause > y->cause) - (x->cause < y->cause);
 }
 
-/* What is proven lost comes first; the rest stays in its order. */
+/* What nothing leads to comes first, proven lost or not; the rest stays in its order. */
 static int compare_lost(const struct leak_reach *x, const struct leak_reach *y)
 {
-	uint64_t x_bytes = x->bytes[REACH_GROUP_LOST], y_bytes = y->bytes[REACH_GROUP_LOST];
+	uint64_t x_bytes = x->bytes[REACH_GROUP_LOST] + x->bytes[REACH_GROUP_NO_HOLDER];
+	uint64_t y_bytes = y->bytes[REACH_GROUP_LOST] + y->bytes[REACH_GROUP_NO_HOLDER];
 
 	return (x_bytes < y_bytes) - (x_bytes > y_bytes);
 }

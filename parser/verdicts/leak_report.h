@@ -84,6 +84,7 @@ struct leak_report {
 	struct own_wrappers wrappers; /* the program's own: they do not name a stack */
 	uint8_t *choices;	      /* enum leak_choice of each of @held */
 	uint8_t *reach;		 /* enum reach_class of each of @held; NULL: nothing was scanned */
+	enum reach_group worst;	 /* of blocks that nothing leads to: reach_worst_group() */
 	uint32_t *holders;	 /* what leads to each of @held (reach.h); NULL if @reach is */
 	struct leak_site *sites; /* memory's and other resources', in the wanted order */
 	size_t nr_sites;

@@ -218,6 +218,7 @@ static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 	group->same_size &= group->first_size_bytes == leak->size_bytes;
 	group->nr_leaks++;
 	group->nr_lost += leak->reach == REACH_GROUP_LOST;
+	group->nr_without_holder += leak->reach == REACH_GROUP_NO_HOLDER;
 	group->total_bytes = add_saturating(group->total_bytes, leak->size_bytes);
 	set->total_bytes = add_saturating(set->total_bytes, leak->size_bytes);
 	if (set->nr_points == 0)
@@ -230,6 +231,7 @@ static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 		return err;
 	sum->nr_leaks++;
 	sum->nr_lost += leak->reach == REACH_GROUP_LOST;
+	sum->nr_without_holder += leak->reach == REACH_GROUP_NO_HOLDER;
 	set->nr_of_reach[leak->reach]++;
 	sum->total_bytes = add_saturating(sum->total_bytes, leak->size_bytes);
 	return add_point(set, &(struct leak_point){

@@ -30,8 +30,9 @@ struct leak_group {
 	uint64_t nr_stacks; /* of the cause */
 	struct stack_label label;
 	uint64_t nr_leaks;
-	uint64_t nr_lost;     /* of them, by a scan */
-	uint64_t nr_numbered; /* leaks that have their leak_point.nth */
+	uint64_t nr_lost;	    /* of them, by a scan */
+	uint64_t nr_without_holder; /* or none was found: REACH_GROUP_NO_HOLDER */
+	uint64_t nr_numbered;	    /* leaks that have their leak_point.nth */
 	uint64_t total_bytes;
 	uint64_t first_size_bytes;
 	bool same_size; /* all leaks have first_size_bytes */
@@ -52,7 +53,7 @@ struct leak_point {
 /* The leaks of one verdict. */
 struct leak_verdict_sum {
 	uint64_t nr_leaks;
-	uint64_t nr_lost;
+	uint64_t nr_lost, nr_without_holder;
 	uint64_t total_bytes;
 };
 

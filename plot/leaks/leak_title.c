@@ -47,6 +47,8 @@ void leak_title_print_reach(FILE *out, const struct leak_set *set)
 			reach_group_words[group]);
 		separator = ", ";
 	}
+	if (set->summary.has_unseen)
+		fputs("; not seen: pipes, sockets, io_uring or AIO that may hold pointers", out);
 }
 
 char *leak_title_caveats(const struct leak_set *set, bool has_sizes)
@@ -59,6 +61,16 @@ char *leak_title_caveats(const struct leak_set *set, bool has_sizes)
 		return NULL;
 	leak_title_print_caveats(out, set, has_sizes);
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
+}
+
+void leak_title_print_lost(FILE *out, uint64_t nr_lost, uint64_t nr_without_holder)
+{
+	if (nr_lost)
+		fprintf(out, ", %s %s", quantity_count(nr_lost).text,
+			reach_group_words[REACH_GROUP_LOST]);
+	if (nr_without_holder)
+		fprintf(out, ", %s %s", quantity_count(nr_without_holder).text,
+			reach_group_words[REACH_GROUP_NO_HOLDER]);
 }
 
 void leak_title_write(const struct plot_script *script, const char *headline, const char *reach,

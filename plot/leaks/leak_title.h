@@ -24,6 +24,9 @@ char *leak_title_caveats(const struct leak_set *set, bool has_sizes);
  */
 void leak_title_print_reach(FILE *out, const struct leak_set *set);
 
+/* ", 8 proven lost, 2 no holder found": of one stack. */
+void leak_title_print_lost(FILE *out, uint64_t nr_lost, uint64_t nr_without_holder);
+
 /* Writes "set title", of up to three lines. @reach and @caveats may be empty. */
 void leak_title_write(const struct plot_script *script, const char *headline, const char *reach,
 		      const char *caveats);

@@ -329,6 +329,8 @@ static int parse_summary_word(struct leaks_reader *reader, char *word)
 		err = field_parse_number(value, 10, UINT64_MAX, &summary->lost_events);
 	} else if (strcmp(word, "truncated") == 0) {
 		summary->is_truncated = strcmp(value, "0") != 0;
+	} else if (strcmp(word, "not_seen") == 0) {
+		summary->has_unseen = strcmp(value, "0") != 0;
 	} else if (strcmp(word, "start") == 0) {
 		err = field_parse_time(value, &summary->start_ns);
 		summary->has_start = !err;

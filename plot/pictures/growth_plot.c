@@ -161,8 +161,7 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 	}
 	fprintf(out, "%s held",
 		history_set_text(histories, stack_history_end(histories, history)).text);
-	if (history->group->nr_lost)
-		fprintf(out, ", %s proven lost", quantity_count(history->group->nr_lost).text);
+	leak_title_print_lost(out, history->group->nr_lost, history->group->nr_without_holder);
 	/* The number identifies the stack in the leaks text. */
 	fprintf(out, "; %s %" PRIu32, history->group->is_cause ? "cause" : "stack", history->stack);
 	if (fclose(out) != 0)

@@ -75,13 +75,6 @@ static uint32_t series_of(const struct leak_plot *plot, const struct leak_point 
 							      : LEAK_SET_RANKS);
 }
 
-/* What a scan has proven. */
-static void print_lost(FILE *out, uint64_t nr_lost)
-{
-	if (nr_lost)
-		fprintf(out, ", %s proven lost", quantity_count(nr_lost).text);
-}
-
 /* "12 of 340 leaks (size 3072), 36 KiB, in emacs, python3 (PID 4165)" */
 static void print_headline(FILE *out, const struct leak_plot *plot)
 {
@@ -354,7 +347,7 @@ static char *group_label(const struct leak_plot *plot, const struct leak_group *
 	if (!plot->set.has_no_bytes) {
 		fprintf(out, "%s%s", group->same_size ? "" : "about ",
 			quantity_size(group->total_bytes / group->nr_leaks).text);
-		print_lost(out, group->nr_lost);
+		leak_title_print_lost(out, group->nr_lost, group->nr_without_holder);
 		fputs(": ", out);
 	}
 	fflush(out);
@@ -400,7 +393,7 @@ static char *verdict_label(const struct leak_plot *plot, enum plot_verdict verdi
 		quantity_plural(sum->nr_leaks));
 	if (!plot->set.has_no_bytes)
 		fprintf(out, ", %s", quantity_size(sum->total_bytes).text);
-	print_lost(out, sum->nr_lost);
+	leak_title_print_lost(out, sum->nr_lost, sum->nr_without_holder);
 	if (*look->meaning)
 		fprintf(out, " (%s)", look->meaning);
 	return fclose(out) == 0 ? steal_ptr(label) : NULL;

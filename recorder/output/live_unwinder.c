@@ -406,7 +406,7 @@ static int write_chain(struct live_unwinder *unwinder, const struct perf_event_h
 	out += sample->raw_words;
 	size = (size_t)(out - unwinder->out) * sizeof(*out);
 	((struct perf_event_header *)unwinder->out)->size = (uint16_t)size;
-	return perf_writer_add(writer, (const char *)unwinder->out, size, NULL, 0);
+	return perf_writer_add_record(writer, (const struct perf_event_header *)unwinder->out);
 }
 
 static bool has_dump(struct live_unwinder *unwinder, const struct perf_event_header *record)
@@ -429,7 +429,7 @@ static bool has_dump(struct live_unwinder *unwinder, const struct perf_event_hea
 }
 
 int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_header *record,
-			struct perf_writer *writer)
+			struct perf_writer *writer, const struct perf_event_header **ret)
 {
 	const uint32_t *words = (const uint32_t *)record;
 	struct dumped_sample sample;
@@ -438,11 +438,13 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 	size_t nr = 0;
 	int err;
 
+	*ret = record;
 	if (!has_dump(unwinder, record))
 		return perf_writer_add_record(writer, record);
 	/* Drop it: a sample that does not match its event's attribute makes the file unreadable. */
 	if (!decode_sample(unwinder, record, &sample)) {
 		unwinder->nr_dropped++;
+		*ret = NULL;
 		return 0;
 	}
 	/* The process id follows the identifier and the instruction. */
@@ -453,5 +455,6 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 		return err;
 	}
 	learn_base(unwinder, words[6], &sample, &end);
+	*ret = (const void *)unwinder->out;
 	return write_chain(unwinder, record, &sample, addresses, nr, &end, writer);
 }

@@ -46,10 +46,11 @@ int live_unwinder_apply_next(struct live_unwinder *unwinder);
 
 /*
  * Writes @record, of at most UINT16_MAX bytes, contiguous and 8-byte aligned. A sample with a dump
- * becomes one with a callchain. Returns 0, the writer's error, or -ENOMEM.
+ * becomes one with a callchain. *@ret is what was written, valid until the next call or as long as
+ * @record; NULL: it was dropped. Returns 0, the writer's error, or -ENOMEM.
  */
 int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_header *record,
-			struct perf_writer *writer);
+			struct perf_writer *writer, const struct perf_event_header **ret);
 
 /* Counts of stacks and failures. Valid as long as the unwinder. */
 const struct stack_unwind_stats *live_unwinder_stats(const struct live_unwinder *unwinder);

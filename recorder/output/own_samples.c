@@ -24,6 +24,7 @@ static const struct {
 	[OWN_MEMORY] = {"memory", MEMORY_FIELD_TURN, MEMORY_VALUE_NAMES, false},
 	[OWN_REACH] = {"reach", REACH_FIELD_CLASS, REACH_VALUE_NAMES, false},
 	[OWN_HOLDER] = {"holder", HOLDER_FIELD_NUMBER, {NULL}, true},
+	[OWN_UNSEEN] = {"unseen", HOLDER_FIELD_NUMBER, {NULL}, true},
 };
 
 /* The layout of perf_event_open(2) for RECORD_SAMPLE_TYPE, with the raw data of the format. */

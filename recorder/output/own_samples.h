@@ -16,6 +16,7 @@ enum own_sample {
 	OWN_MEMORY,    /* turn; enum memory_value's */
 	OWN_REACH,     /* enum reach_class; enum reach_value's */
 	OWN_HOLDER,    /* number; a text */
+	OWN_UNSEEN,    /* the same: the scan, and what leakscan has not seen in it */
 	OWN_SAMPLE_NR,
 };
 

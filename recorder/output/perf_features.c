@@ -44,24 +44,44 @@ static void add_event_descriptions(struct byte_buffer *section, const struct rec
 	}
 }
 
-/* Adds a file of tracefs: its base name if @with_name, its size, its text. */
-static int add_tracefs_file(struct byte_buffer *section, const char *name, bool with_name)
+/* The caller frees it. NULL: reported, with errno set. */
+static char *read_tracefs_file(const char *name, int *ret_size)
 {
-	_cleanup_free_ char *text = NULL;
+	char *text = tracefs_instance_file_read(NULL, name, ret_size);
+	int err;
+
+	if (text)
+		return text;
+	err = errno ? errno : EIO;
+	diag_error("cannot read %s of tracefs: %s", name, strerror(err));
+	errno = err;
+	return NULL;
+}
+
+char *perf_features_event_format(const struct record_event *event)
+{
+	size_t len = strcspn(event->name, ":");
+	_cleanup_free_ char *path = NULL;
+	int size;
+
+	if (event->format)
+		return strdup(event->format);
+	if (asprintf(&path, "events/%.*s/%s/format", (int)len, event->name, event->name + len + 1) <
+	    0)
+		return NULL;
+	return read_tracefs_file(path, &size);
+}
+
+/* Adds a file of tracefs: its base name, its size, its text. */
+static int add_tracefs_file(struct byte_buffer *section, const char *name)
+{
 	int size = 0;
+	_cleanup_free_ char *text = read_tracefs_file(name, &size);
+	const char *base = strrchr(name, '/') + 1;
 
-	text = tracefs_instance_file_read(NULL, name, &size);
-	if (!text) {
-		int err = errno ? errno : EIO;
-
-		diag_error("cannot read %s of tracefs: %s", name, strerror(err));
-		return -err;
-	}
-	if (with_name) {
-		const char *base = strrchr(name, '/') + 1;
-
-		byte_buffer_add(section, base, strlen(base) + 1);
-	}
+	if (!text)
+		return -errno;
+	byte_buffer_add(section, base, strlen(base) + 1);
 	byte_buffer_add_u64(section, (uint64_t)size);
 	byte_buffer_add(section, text, (size_t)size);
 	return 0;
@@ -84,19 +104,11 @@ static int add_system(struct byte_buffer *section, const struct record_event *co
 	byte_buffer_add_zeros(section, 1);
 	byte_buffer_add_u32(section, (uint32_t)nr);
 	for (size_t i = 0; i < nr; i++) {
-		_cleanup_free_ char *path = NULL;
-		int err;
+		_cleanup_free_ char *text = perf_features_event_format(events[i]);
 
-		if (events[i]->format) {
-			add_text(section, events[i]->format);
-			continue;
-		}
-		if (asprintf(&path, "events/%.*s/%s/format", (int)len, name,
-			     events[i]->name + len + 1) < 0)
-			return -ENOMEM;
-		err = add_tracefs_file(section, path, false);
-		if (err)
-			return err;
+		if (!text)
+			return -errno;
+		add_text(section, text);
 	}
 	return 0;
 }
@@ -153,9 +165,9 @@ static int add_tracing_data(struct byte_buffer *section, const struct record_eve
 	byte_buffer_add(section, &big_endian, 1);
 	byte_buffer_add(section, &(uint8_t){sizeof(long)}, 1);
 	byte_buffer_add_u32(section, (uint32_t)getpagesize());
-	err = add_tracefs_file(section, "events/header_page", true);
+	err = add_tracefs_file(section, "events/header_page");
 	if (!err)
-		err = add_tracefs_file(section, "events/header_event", true);
+		err = add_tracefs_file(section, "events/header_event");
 	if (err)
 		return err;
 	byte_buffer_add_u32(section, 0); /* ftrace events */

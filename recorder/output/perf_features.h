@@ -25,6 +25,12 @@ struct perf_features {
 int perf_features_collect(struct perf_features *ret, const struct record_events *events, int argc,
 			  char *const *argv);
 
+/*
+ * Returns the text of a tracepoint's format file, which the caller frees; NULL if it cannot be read
+ * (reported) or out of memory.
+ */
+char *perf_features_event_format(const struct record_event *event);
+
 void perf_features_deinit(struct perf_features *features);
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef LEAKTOOLS_RECORDER_HEAP_SCAN_H
 #define LEAKTOOLS_RECORDER_HEAP_SCAN_H
 
+#include "recorder/held/held_blocks.h"
 #include "recorder/output/perf_writer.h"
 
 #include <stdbool.h>
@@ -20,6 +21,8 @@
 struct scanner {
 	pid_t pid, child;    /* @child leads a process group */
 	int go_fd, lines_fd; /* -1: closed */
+	/* If leakscan needs the blocks: the list, and a byte for each that is in it; else -1. */
+	int list_fd, listed_fd;
 };
 
 struct heap_scan {
@@ -31,8 +34,12 @@ struct heap_scan {
 	unsigned int number; /* of the scan that is running, or was the last */
 	size_t nr_scanned;   /* processes */
 	uint64_t nr_lost, lost_bytes;
+	uint64_t nr_without_holder, without_holder_bytes; /* REACH_NO_HOLDER */
+	bool is_traced;			/* of a process, only recorded blocks were known */
+	const struct held_blocks *held; /* or NULL: no process needs it */
 	/* Of the process that is scanned: */
 	uint64_t stopped_ns; /* when it was stopped; 0: not known yet */
+	uint64_t asked_ns;   /* leakscan waits for the blocks that were held then; 0: it does not */
 	bool is_in_doubt;    /* no block of it is called lost */
 	char line[HEAP_SCAN_MAX_LINE];
 	size_t len;
@@ -49,10 +56,11 @@ void heap_scan_deinit(struct heap_scan *scan);
 /*
  * Starts the scanners, which wait. Call it before rights are dropped, as leakscan needs them.
  * @priority is the niceness that they work with; @pause_limit_ns is how long a process may stand
- * still, 0: leakscan's own limit. Returns 0 or a negative errno, reported.
+ * still, 0: leakscan's own limit. @held, which may be NULL, has the blocks of allocators that
+ * leakscan does not know. Returns 0 or a negative errno, reported.
  */
 int heap_scan_prepare(struct heap_scan *scan, const pid_t *pids, size_t nr_pids, int priority,
-		      uint64_t pause_limit_ns);
+		      uint64_t pause_limit_ns, const struct held_blocks *held);
 
 /* Ends the scanners, also those that are at work. */
 void heap_scan_stop(struct heap_scan *scan);

@@ -107,9 +107,18 @@ static const struct perf_event_header *whole_record(struct ring_reader *reader,
 
 static int write_sample(struct ring_reader *reader, const struct perf_event_header *record)
 {
-	if (reader->unwinder)
-		return live_unwinder_write(reader->unwinder, record, reader->writer);
-	return perf_writer_add_record(reader->writer, record);
+	const struct perf_event_header *written = record;
+	const struct raw_head *raw;
+	int err = reader->unwinder
+			  ? live_unwinder_write(reader->unwinder, record, reader->writer, &written)
+			  : perf_writer_add_record(reader->writer, record);
+
+	if (!reader->held || err || !written)
+		return err;
+	raw = perf_sample_raw(written);
+	if (raw)
+		held_blocks_feed_sample(reader->held, written, raw);
+	return 0;
 }
 
 /* Adds to a perf event's sample what its event must not fetch. */
@@ -140,6 +149,8 @@ static int pass_side_record(struct ring_reader *reader, const struct perf_event_
 		return wanted;
 	if (reader->unwinder && live_unwinder_note(reader->unwinder, record))
 		return -ENOMEM;
+	if (reader->held)
+		held_blocks_feed_task(reader->held, record);
 	return perf_writer_add_record(reader->writer, record);
 }
 
@@ -338,6 +349,19 @@ int ring_reader_drain_side(struct ring_reader *reader)
 	return err || !is_filtered ? err : pass_filtered(reader);
 }
 
+/*
+ * Applies what no later round can precede: where stacks are unwound, all that is from before this
+ * round; otherwise what is from before the round before it (ring_reader.h).
+ */
+static void apply_held(struct ring_reader *reader)
+{
+	if (reader->busy)
+		return;
+	held_blocks_apply(reader->held,
+			  reader->unwinder || reader->stopped ? reader->round_ns : reader->whole_ns);
+	reader->whole_ns = reader->round_ns;
+}
+
 int ring_reader_drain_samples(struct ring_reader *reader, uint64_t *ret_most_bytes)
 {
 	static const struct perf_event_header finished_round = {
@@ -360,6 +384,8 @@ int ring_reader_drain_samples(struct ring_reader *reader, uint64_t *ret_most_byt
 		if (bytes > *ret_most_bytes)
 			*ret_most_bytes = bytes;
 	}
+	if (reader->held)
+		apply_held(reader);
 	if (!reader->any || reader->busy)
 		return 0;
 	return perf_writer_add_record(reader->writer, &finished_round);

@@ -17,6 +17,7 @@
 #define LEAKTOOLS_RECORDER_RING_READER_H
 
 #include "recorder/events/record_events.h"
+#include "recorder/held/held_blocks.h"
 #include "recorder/output/build_ids.h"
 #include "recorder/output/live_unwinder.h"
 #include "recorder/output/perf_writer.h"
@@ -36,6 +37,7 @@ struct ring_reader {
 	struct build_ids *build_ids;	/* of files that are mapped while recording */
 	struct bpf_recorder *recorder;	/* or NULL: perf events record */
 	struct live_unwinder *unwinder; /* unwinds dumps; NULL: samples are written as they are */
+	struct held_blocks *held;	/* gets what is written; or NULL */
 	bool stopped;			/* nothing is recorded any more */
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC, as the samples' */
 	/* Counts. */
@@ -47,6 +49,7 @@ struct ring_reader {
 	/* state of this round */
 	struct task_records tasks;
 	uint64_t round_ns; /* when it began; UINT64_MAX: the last one */
+	uint64_t whole_ns; /* when the last round began in which no record was being written */
 	bool any, busy;	   /* there were records; one was still being written */
 	uint64_t wrapped[UINT16_MAX / sizeof(uint64_t) + 1]; /* a record, in one piece */
 };

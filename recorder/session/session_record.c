@@ -292,6 +292,7 @@ static void init_rounds(struct session *session)
 		.build_ids = &session->build_ids,
 		.recorder = session->recorder,
 		.unwinder = session->unwinder,
+		.held = session->held,
 		.start_ns = session->start_ns,
 		.end_ns = UINT64_MAX,
 	};

@@ -8,6 +8,7 @@
 #include "common/scope.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/events/attach.h"
+#include "recorder/output/perf_features.h"
 #include "recorder/output/synthesize.h"
 #include "recorder/session/privileges.h"
 #include "recorder/session/session_signals.h"
@@ -24,6 +25,9 @@
  * right to do so is dropped.
  */
 #define FOLLOW_FDS 65536
+
+/* Up to 340 MiB. */
+#define MAX_HELD_BLOCKS ((size_t)4 << 20)
 
 /* Links the recording programs to the processes. */
 static int attach_programs(struct session *session, const struct probe_set *const *sets,
@@ -166,6 +170,42 @@ static char **command_line(const struct session_options *options, int *ret_argc)
 	return words;
 }
 
+/*
+ * True if a process may hold blocks of an allocator whose heap leakscan cannot read. Late files are
+ * not known yet.
+ */
+static bool has_other_allocator(const struct probe_set *set)
+{
+	for (size_t i = 0; i < set->nr_files; i++)
+		if (!set->files[i].has_size_word && !set->files[i].has_resources)
+			return true;
+	return false;
+}
+
+/* Has the blocks noted that a scan will need. Returns 0 or a negative errno. */
+static int note_held_blocks(struct session *session)
+{
+	const struct record_group *probes = &session->events.probes;
+	int err;
+
+	if (!session->options->scan || (!has_other_allocator(&session->probes) &&
+					!has_other_allocator(&session->own_probes)))
+		return 0;
+	err = held_blocks_create(MAX_HELD_BLOCKS, &session->held);
+	for (size_t i = 0; i < probes->nr_events && !err; i++) {
+		const struct record_event *event = &probes->events[i];
+		_cleanup_free_ char *format = NULL;
+
+		if (event->attr.type != PERF_TYPE_TRACEPOINT)
+			continue;
+		format = perf_features_event_format(event);
+		err = format ? held_blocks_add_event(session->held, (uint16_t)event->attr.config,
+						     event->name, format)
+			     : -errno;
+	}
+	return err;
+}
+
 static int begin_output(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -181,6 +221,10 @@ static int begin_output(struct session *session)
 		err = own_samples_describe(&session->events, &options->config, OWN_REACH);
 	if (!err && options->scan)
 		err = own_samples_describe(&session->events, &options->config, OWN_HOLDER);
+	if (!err && options->scan)
+		err = own_samples_describe(&session->events, &options->config, OWN_UNSEEN);
+	if (!err)
+		err = note_held_blocks(session);
 	if (err)
 		return err;
 	/* The writing thread gets the ordinary priority. */
@@ -308,7 +352,7 @@ int session_start(struct session *session)
 	if (session->options->scan)
 		err = heap_scan_prepare(&session->heap_scan, session->pids, session->nr_pids,
 					session->priority_before,
-					session->options->scan_pause_limit_ns);
+					session->options->scan_pause_limit_ns, session->held);
 	if (err)
 		return err;
 	limit_rights(session);

@@ -44,6 +44,7 @@ struct session {
 	struct marks marks;
 	struct memory_samples memory;
 	struct heap_scan heap_scan; /* with @options->scan */
+	struct held_blocks *held;   /* NULL: nothing needs it */
 	uint64_t start_ns;
 	bool targets_gone;	 /* recording ended because no target is left */
 	uint64_t interrupted_ns; /* when a signal ended it; 0: none has */

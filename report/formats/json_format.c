@@ -62,6 +62,21 @@ static void write_doubts(FILE *out, unsigned int doubts)
 	fputs("]", out);
 }
 
+/* Where the only pointer to a block that a scan calls lost may be. */
+static void write_unseen(FILE *out, const struct reach *reach)
+{
+	const char *what;
+	pid_t pid;
+
+	fputs("\"not_seen\":[", out);
+	for (size_t i = 0; (what = reach_unseen(reach, i, &pid)); i++) {
+		fprintf(out, "%s{\"pid\":%d,\"what\":", i ? "," : "", (int)pid);
+		json_write_string(out, what);
+		fputc('}', out);
+	}
+	fputs("],", out);
+}
+
 static void write_summary(FILE *out, const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
@@ -94,6 +109,8 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
 		write_u64(out, anomaly_keys[i], report->anomalies[i]);
 	write_time(out, "duration_s", analysis, analysis->end_ns);
+	if (report->reach)
+		write_unseen(out, analysis->reach);
 	fprintf(out, "\"truncated\":%s,\"narrowed\":%s},\n",
 		analysis->input.truncated ? "true" : "false",
 		leak_report_is_narrowed(report) || report->options->size ? "true" : "false");
@@ -241,6 +258,9 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 		write_u64(out, "lost_blocks", listed->reach.blocks[REACH_GROUP_LOST]);
 		write_u64(out, "lost_bytes", listed->reach.bytes[REACH_GROUP_LOST]);
 		write_u64(out, "reached_blocks", listed->reach.blocks[REACH_GROUP_REACHABLE]);
+		write_u64(out, "no_holder_blocks", listed->reach.blocks[REACH_GROUP_NO_HOLDER]);
+		write_u64(out, "no_holder_bytes", listed->reach.bytes[REACH_GROUP_NO_HOLDER]);
+		write_u64(out, "pointed_blocks", listed->reach.blocks[REACH_GROUP_POINTED]);
 		write_holder(out, cause_holder_find(report, listed, 1).name);
 	}
 	write_u64(out, "allocations", site->allocations);

@@ -28,10 +28,13 @@ static int write_nothing(FILE *out, const struct leak_report *report)
 
 static int write_report(FILE *out, const struct report_input *input)
 {
+	bool is_proven = input->report->worst == REACH_GROUP_LOST;
 	struct tree_look look = {.options = input->tree, .has_lost = input->report->reach};
 	struct call_tree *tree;
 	int err;
 
+	look.lost_words = is_proven ? "PROVEN LOST" : "NO HOLDER";
+	look.held_words = is_proven ? "held" : "pointed to";
 	if (!leak_report_has_held(input->report))
 		return write_nothing(out, input->report);
 	err = report_tree_create(input->report, input->tree, &tree);

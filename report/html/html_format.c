@@ -160,7 +160,7 @@ static void write_names(FILE *out, const struct html_tables *tables)
 	write_words(out, reach_group_words, nr_groups);
 	fputs("],\"reach_meanings\":[", out);
 	write_words(out, reach_group_meanings, nr_groups);
-	fputs("],\"holders\":[", out);
+	fprintf(out, "],\"worst\":%d,\"holders\":[", (int)tables->report->worst);
 	for (uint32_t i = HOLDER_FIRST; i < reach_nr_holders(reach); i++) {
 		fputs(i > HOLDER_FIRST ? "," : "", out);
 		json_write_string(out, reach_holder_name(reach, i));

@@ -52,7 +52,8 @@ struct cause_holder cause_holder_of_most(const struct leak_report *report,
 
 	for (size_t i = 0; i < nr; i++) {
 		bytes += sites[i].bytes - sites[i].reach.bytes[REACH_GROUP_GONE];
-		reachable += sites[i].reach.bytes[REACH_GROUP_REACHABLE];
+		reachable += sites[i].reach.bytes[REACH_GROUP_REACHABLE] +
+			     sites[i].reach.bytes[REACH_GROUP_POINTED];
 	}
 	return reachable > bytes / 2 ? cause_holder_find(report, sites, nr)
 				     : (struct cause_holder){0};

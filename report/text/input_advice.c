@@ -185,11 +185,34 @@ static void advise_on_generated_code(const struct leak_report *report, struct in
 				      : "the program wrote no /tmp/perf-PID.map");
 }
 
+/* Where a block that a scan calls lost, or found no holder of, may still be known. */
+static void advise_on_unseen(const struct analysis *analysis, struct input_advice *ret)
+{
+	const struct reach *reach = analysis->reach;
+	char others[64] = "";
+	size_t nr = 0;
+	pid_t pid, next;
+	const char *what = reach_unseen(reach, 0, &pid);
+
+	if (!what)
+		return;
+	while (reach_unseen(reach, nr + 1, &next))
+		nr++;
+	if (nr)
+		snprintf(others, sizeof(others), ", and such of %zu more", nr);
+	snprintf(next_line(ret), INPUT_ADVICE_BYTES,
+		 "not seen by the scan: %s of process %d%s: a block whose only pointer is in there "
+		 "counts as held by nothing",
+		 what, (int)pid, others);
+}
+
 void input_advice_find(const struct leak_report *report, struct input_advice *ret)
 {
 	struct frame_counts counts = {0};
 
 	input_advice_on_recording(report->analysis, ret);
+	if (report->reach)
+		advise_on_unseen(report->analysis, ret);
 	for (size_t i = 0; i < report->nr_listed_sites && i < MAX_SITES; i++) {
 		const struct site_verdict *verdict = &report->verdicts.sites[report->sites[i].site];
 

@@ -7,7 +7,7 @@
 
 #include "parser/verdicts/leak_report.h"
 
-#define INPUT_ADVICE_MAX   6
+#define INPUT_ADVICE_MAX   8
 #define INPUT_ADVICE_BYTES 512
 
 /* Where to read about events that may be missing: analysis.unguarded_tasks. */

@@ -161,3 +161,35 @@ void leak_words_reach(FILE *out, const struct leak_report *report, const struct 
 		is_first = false;
 	}
 }
+
+void leak_words_reach_keys(FILE *out, const struct leak_report *report,
+			   const struct leak_reach *reach)
+{
+	if (report->reach)
+		fprintf(out,
+			" lost_blocks=%" PRIu64 " lost_bytes=%" PRIu64 " reached_blocks=%" PRIu64,
+			reach->blocks[REACH_GROUP_LOST], reach->bytes[REACH_GROUP_LOST],
+			reach->blocks[REACH_GROUP_REACHABLE]);
+	if (reach->blocks[REACH_GROUP_NO_HOLDER] || reach->blocks[REACH_GROUP_POINTED])
+		fprintf(out,
+			" no_holder_blocks=%" PRIu64 " no_holder_bytes=%" PRIu64
+			" pointed_blocks=%" PRIu64,
+			reach->blocks[REACH_GROUP_NO_HOLDER], reach->bytes[REACH_GROUP_NO_HOLDER],
+			reach->blocks[REACH_GROUP_POINTED]);
+	if (reach_is_later(report->analysis->reach))
+		fprintf(out, " gone_blocks=%" PRIu64, reach->blocks[REACH_GROUP_GONE]);
+}
+
+void leak_words_unseen(FILE *out, const struct reach *reach)
+{
+	const char *what;
+	pid_t pid;
+
+	for (size_t i = 0; (what = reach_unseen(reach, i, &pid)); i++) {
+		fputs("# not seen: ", out);
+		diag_print_escaped(out, what, NULL);
+		fprintf(out,
+			" of process %d; a block whose only pointer is in there counts as held by nothing\n",
+			(int)pid);
+	}
+}

@@ -50,4 +50,12 @@ void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
 void leak_words_reach(FILE *out, const struct leak_report *report, const struct leak_reach *reach,
 		      uint64_t blocks);
 
+/* " lost_blocks=3 lost_bytes=96 reached_blocks=0" and so on, as in `leaks`; nothing without a scan.
+ */
+void leak_words_reach_keys(FILE *out, const struct leak_report *report,
+			   const struct leak_reach *reach);
+
+/* "# not seen: 2 pipes with unread bytes of process 123; ..." for each process, in `leaks`. */
+void leak_words_unseen(FILE *out, const struct reach *reach);
+
 #endif

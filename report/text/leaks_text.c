@@ -2,8 +2,13 @@
 #include "report/text/leaks_text.h"
 
 #include "common/diag.h"
+#include "parser/verdicts/pairing_audit.h"
+#include "report/text/input_advice.h"
+#include "report/text/leak_words.h"
 
 #include <inttypes.h>
+
+#define NR_SHOWN_WINDOWS 3 /* the first and the last ones */
 
 void leaks_write_time(FILE *out, uint64_t time_ns)
 {
@@ -65,4 +70,80 @@ void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stac
 			fputc('\n', out);
 		}
 	}
+}
+
+void leaks_write_rate(FILE *out, const struct site_verdict *verdict)
+{
+	if (verdict->has_rate)
+		fprintf(out,
+			" blocks_per_s=%.4g blocks_error=%.2g bytes_per_s=%.4g bytes_error=%.2g",
+			verdict->rate.blocks_per_s, verdict->rate.blocks_error,
+			verdict->rate.bytes_per_s, verdict->rate.bytes_error);
+}
+
+/* Of many windows, only the first and the last ones. */
+static void write_losses(FILE *out, const struct analysis *analysis)
+{
+	size_t nr;
+	const struct loss_window *windows = loss_windows_list(analysis->loss_windows, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (nr > 2 * NR_SHOWN_WINDOWS && i == NR_SHOWN_WINDOWS) {
+			fprintf(out, "# lost: %zu more windows\n", nr - 2 * NR_SHOWN_WINDOWS);
+			i = nr - NR_SHOWN_WINDOWS;
+		}
+		if (windows[i].lost < LOSS_UNKNOWN)
+			fprintf(out, "# lost: %" PRIu64, windows[i].lost);
+		else
+			fputs("# lost: an unknown number of", out);
+		fputs(" events within ", out);
+		leaks_write_window(out, analysis, &windows[i]);
+		fputs(" s after the start\n", out);
+	}
+	if (analysis->lost_any_time)
+		fprintf(out, "# lost: %" PRIu64 " events at any time\n", analysis->lost_any_time);
+	if (analysis->unguarded_tasks)
+		fprintf(out,
+			"# lost: possibly uncounted events: %" PRIu64
+			" processes or threads were unguarded\n",
+			analysis->unguarded_tasks);
+	else if (analysis->may_miss)
+		fputs("# lost: possibly uncounted events: " INPUT_ADVICE_FIRST_CALLS "\n", out);
+}
+
+static void write_audit(FILE *out, const struct leak_report *report)
+{
+	struct audit_finding findings[AUDIT_NR_KINDS];
+
+	pairing_audit(report->analysis, findings);
+	for (size_t i = 0; i < AUDIT_NR_KINDS; i++)
+		if (findings[i].count)
+			fprintf(out, "# audit: %s %" PRIu64 " %s; effect: %s\n", findings[i].key,
+				findings[i].count, findings[i].what, findings[i].effect);
+}
+
+static void write_suppressions(FILE *out, const struct leak_report *report)
+{
+	const struct suppressions *suppressions = report->options->suppressions;
+
+	for (size_t i = 0; suppressions && i < suppressions->nr; i++) {
+		const struct suppression *suppression = &suppressions->list[i];
+
+		fprintf(out, "# suppressed: %" PRIu64 " blocks, %" PRIu64 " bytes by leak:",
+			suppression->blocks, suppression->bytes);
+		diag_print_escaped(out, suppression->pattern, NULL);
+		fputs(suppression->used ? "\n" : " (unused)\n", out);
+	}
+}
+
+void leaks_write_comments(FILE *out, const struct leak_report *report)
+{
+	write_losses(out, report->analysis);
+	write_audit(out, report);
+	if (reach_is_later(report->analysis->reach))
+		fputs("# scanned: after the recording; reach= is about what has the address then\n",
+		      out);
+	if (report->reach)
+		leak_words_unseen(out, report->analysis->reach);
+	write_suppressions(out, report);
 }

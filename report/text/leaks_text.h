@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts of a line that the `leaks` and `changes` texts and leakfollow's output share
- * (docs/leaks-format.md). All functions write to @out; the caller checks it for errors.
+ * The parts of a line that the `leaks` and `changes` texts and leakfollow's output share, and the
+ * comments of the first (docs/leaks-format.md). All functions write to @out; the caller checks it
+ * for errors.
  */
 #ifndef LEAKTOOLS_REPORT_LEAKS_TEXT_H
 #define LEAKTOOLS_REPORT_LEAKS_TEXT_H
 
-#include "parser/analysis/analysis.h"
+#include "parser/verdicts/leak_report.h"
 
 #include <stdio.h>
 
@@ -27,5 +28,11 @@ void leaks_write_columns(FILE *out, const struct analysis *analysis, const struc
 
 /* The frames of a stack from number @first outwards, one per line, each line after a tab. */
 void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stack_id, size_t first);
+
+/* The rate of growth as KEY=VALUE words; nothing if there is none. */
+void leaks_write_rate(FILE *out, const struct site_verdict *verdict);
+
+/* The comments after the summary: what makes the result doubtful, or narrower. */
+void leaks_write_comments(FILE *out, const struct leak_report *report);
 
 #endif

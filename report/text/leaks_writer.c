@@ -4,11 +4,9 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "parser/verdicts/leak_processes.h"
-#include "parser/verdicts/pairing_audit.h"
 #include "report/text/cause_frames.h"
 #include "report/text/cause_holder.h"
 #include "report/text/history_writer.h"
-#include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
 #include "report/text/leaks_text.h"
 #include "report/text/resource_report.h"
@@ -18,9 +16,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define PROGRESS_EVERY	 1024 /* blocks; the clock costs as much as a few */
-
-#define NR_SHOWN_WINDOWS 3 /* the first and the last ones */
+#define PROGRESS_EVERY 1024 /* blocks; the clock costs as much as a few */
 
 struct writer {
 	FILE *out;
@@ -45,36 +41,6 @@ static const struct {
 	[ANOMALY_MISMATCH] = {"mismatch", "mismatch"},
 };
 
-/* Of many windows, only the first and the last ones. */
-static void write_losses(FILE *out, const struct analysis *analysis)
-{
-	size_t nr;
-	const struct loss_window *windows = loss_windows_list(analysis->loss_windows, &nr);
-
-	for (size_t i = 0; i < nr; i++) {
-		if (nr > 2 * NR_SHOWN_WINDOWS && i == NR_SHOWN_WINDOWS) {
-			fprintf(out, "# lost: %zu more windows\n", nr - 2 * NR_SHOWN_WINDOWS);
-			i = nr - NR_SHOWN_WINDOWS;
-		}
-		if (windows[i].lost < LOSS_UNKNOWN)
-			fprintf(out, "# lost: %" PRIu64, windows[i].lost);
-		else
-			fputs("# lost: an unknown number of", out);
-		fputs(" events within ", out);
-		leaks_write_window(out, analysis, &windows[i]);
-		fputs(" s after the start\n", out);
-	}
-	if (analysis->lost_any_time)
-		fprintf(out, "# lost: %" PRIu64 " events at any time\n", analysis->lost_any_time);
-	if (analysis->unguarded_tasks)
-		fprintf(out,
-			"# lost: possibly uncounted events: %" PRIu64
-			" processes or threads were unguarded\n",
-			analysis->unguarded_tasks);
-	else if (analysis->may_miss)
-		fputs("# lost: possibly uncounted events: " INPUT_ADVICE_FIRST_CALLS "\n", out);
-}
-
 /* "start-up" becomes "start_up". */
 static void write_key(FILE *out, const char *name)
 {
@@ -89,6 +55,7 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	const struct leaks_options *options = report->options;
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
 	size_t nr_windows;
+	pid_t pid;
 
 	loss_windows_list(analysis->loss_windows, &nr_windows);
 	fputs("# summary", out);
@@ -140,6 +107,8 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	}
 	if (leak_report_is_narrowed(report))
 		fputs(" narrowed=1", out);
+	if (report->reach && reach_unseen(analysis->reach, 0, &pid))
+		fputs(" not_seen=1", out);
 	fputs(" start=", out);
 	leaks_write_time(out, analysis->start_ns);
 	fputs(" end=", out);
@@ -262,31 +231,6 @@ static void write_anomalies(struct stack_lines *lines, const struct leak_report 
 				heap_tracker_unlisted(heaps)[i], anomaly_names[i].kind);
 }
 
-static void write_audit(FILE *out, const struct leak_report *report)
-{
-	struct audit_finding findings[AUDIT_NR_KINDS];
-
-	pairing_audit(report->analysis, findings);
-	for (size_t i = 0; i < AUDIT_NR_KINDS; i++)
-		if (findings[i].count)
-			fprintf(out, "# audit: %s %" PRIu64 " %s; effect: %s\n", findings[i].key,
-				findings[i].count, findings[i].what, findings[i].effect);
-}
-
-static void write_suppressions(FILE *out, const struct leak_report *report)
-{
-	const struct suppressions *suppressions = report->options->suppressions;
-
-	for (size_t i = 0; suppressions && i < suppressions->nr; i++) {
-		const struct suppression *suppression = &suppressions->list[i];
-
-		fprintf(out, "# suppressed: %" PRIu64 " blocks, %" PRIu64 " bytes by leak:",
-			suppression->blocks, suppression->bytes);
-		diag_print_escaped(out, suppression->pattern, NULL);
-		fputs(suppression->used ? "\n" : " (unused)\n", out);
-	}
-}
-
 /* The comment before the line of a stack or of a cause, for people. */
 static void write_verdict_comment(FILE *out, const struct resource_kind *kind,
 				  const struct site_verdict *verdict, uint64_t blocks,
@@ -303,15 +247,6 @@ static void write_verdict_comment(FILE *out, const struct resource_kind *kind,
 	fputs("; ", out);
 	leak_words_lifetimes(out, kind, verdict);
 	fputc('\n', out);
-}
-
-static void write_rate(FILE *out, const struct site_verdict *verdict)
-{
-	if (verdict->has_rate)
-		fprintf(out,
-			" blocks_per_s=%.4g blocks_error=%.2g bytes_per_s=%.4g bytes_error=%.2g",
-			verdict->rate.blocks_per_s, verdict->rate.blocks_error,
-			verdict->rate.bytes_per_s, verdict->rate.bytes_error);
 }
 
 static void write_site_statistics(FILE *out, const struct analysis *analysis,
@@ -334,7 +269,7 @@ static void write_site_statistics(FILE *out, const struct analysis *analysis,
 		verdict->oldest_s, firm_blocks, verdict->suspect_blocks, verdict->suspect_bytes);
 	if (site->frees)
 		fprintf(out, " median=%.3g p99=%.3g", verdict->median_s, verdict->p99_s);
-	write_rate(out, verdict);
+	leaks_write_rate(out, verdict);
 	if (verdict->exited)
 		fputs(" exited=1", out);
 }
@@ -376,7 +311,7 @@ static int write_cause(struct writer *writer, const struct leak_cause *cause, si
 		leak_words_certainty(out, verdict->doubts);
 		fprintf(out, " %" PRIu64 " %" PRIu64 " %zu %s", cause->blocks, cause->bytes,
 			cause->nr, caller);
-		write_rate(out, verdict);
+		leaks_write_rate(out, verdict);
 		cause_holder_write_key(out, cause_holder_find(report, site, cause->nr).holder);
 		fputc('\n', out);
 		leaks_write_stack(out, report->analysis,
@@ -430,13 +365,7 @@ static void write_site(struct writer *writer, const struct leak_site *site, size
 	if (ordinary >= 0)
 		fprintf(out, " ordinary=%.2g", ordinary);
 	write_kind(out, op);
-	if (report->reach)
-		fprintf(out,
-			" lost_blocks=%" PRIu64 " lost_bytes=%" PRIu64 " reached_blocks=%" PRIu64,
-			site->reach.blocks[REACH_GROUP_LOST], site->reach.bytes[REACH_GROUP_LOST],
-			site->reach.blocks[REACH_GROUP_REACHABLE]);
-	if (reach_is_later(report->analysis->reach))
-		fprintf(out, " gone_blocks=%" PRIu64, site->reach.blocks[REACH_GROUP_GONE]);
+	leak_words_reach_keys(out, report, &site->reach);
 	cause_holder_write_key(out, cause_holder_find(report, site, 1).holder);
 	if (writer->causes[verdict->cause])
 		fprintf(out, " cause=%zu", writer->causes[verdict->cause]);
@@ -579,12 +508,7 @@ int leaks_write(FILE *out, const struct leak_report *report)
 	fputs("# leaks 2\n", out);
 	write_summary(out, report);
 	resource_report_write_kinds(out, report);
-	write_losses(out, report->analysis);
-	write_audit(out, report);
-	if (reach_is_later(report->analysis->reach))
-		fputs("# scanned: after the recording; reach= is about what has the address then\n",
-		      out);
-	write_suppressions(out, report);
+	leaks_write_comments(out, report);
 	writer.stacks.stack.wrappers = &report->wrappers;
 	if (!err)
 		err = write_items(&writer);

@@ -21,8 +21,8 @@
 #include <string.h>
 
 #define SCREEN_LINES  24
-#define MAX_PROCESSES 5	 /* listed one by one */
-#define PROOF_COLUMNS 17 /* of each of the four kinds; with the verdict they fit in 80 */
+#define MAX_PROCESSES 5	  /* listed one by one */
+#define PROOF_COLUMNS 17  /* of each of four kinds; with the verdict they fit in 80 */
 
 /* Those that hold blocks, the worst first. */
 struct holders {
@@ -141,31 +141,43 @@ static int write_processes(FILE *out, const struct leak_report *report,
 	return nr_lines + 2 + (nr > MAX_PROCESSES);
 }
 
-/* What a scan has proven of all that is held. */
+/* What a scan says of all that is held. */
 static void write_reach(FILE *out, const struct leak_report *report)
 {
-	uint64_t blocks = 0, bytes = 0;
+	uint64_t blocks[REACH_NR_PROOFS] = {0}, bytes[REACH_NR_PROOFS] = {0};
 
 	if (!report->reach)
 		return;
-	for (int i = 0; i < VERDICT_NR; i++) {
-		blocks += report->reach_of[i].blocks[REACH_GROUP_LOST];
-		bytes += report->reach_of[i].bytes[REACH_GROUP_LOST];
-	}
+	for (int i = 0; i < VERDICT_NR; i++)
+		for (enum reach_group group = 0; group < REACH_NR_PROOFS; group++) {
+			blocks[group] += report->reach_of[i].blocks[group];
+			bytes[group] += report->reach_of[i].bytes[group];
+		}
 	fputs("Scanned: ", out);
-	if (!blocks) {
-		fputs("no block is proven lost\n", out);
+	if (!blocks[REACH_GROUP_LOST] && !blocks[REACH_GROUP_NO_HOLDER]) {
+		fputs(report->worst == REACH_GROUP_LOST ? "no block is proven lost\n"
+							: "something points to each block\n",
+		      out);
 		return;
 	}
-	leak_words_held(out, NULL, blocks, bytes);
-	fprintf(out, ", %s %s: %s\n", quantity_word(blocks, "is", "are"),
-		reach_group_words[REACH_GROUP_LOST], reach_group_meanings[REACH_GROUP_LOST]);
+	for (enum reach_group group = REACH_GROUP_LOST; group <= REACH_GROUP_NO_HOLDER; group++) {
+		if (!blocks[group])
+			continue;
+		if (group == REACH_GROUP_NO_HOLDER && blocks[REACH_GROUP_LOST])
+			fputs("         ", out);
+		leak_words_held(out, NULL, blocks[group], bytes[group]);
+		if (group == REACH_GROUP_LOST)
+			fprintf(out, ", %s", quantity_word(blocks[group], "is", "are"));
+		else
+			fputs(", with", out);
+		fprintf(out, " %s: %s\n", reach_group_words[group], reach_group_meanings[group]);
+	}
 }
 
-/* Of which blocks it has proven nothing. */
+/* Of which blocks it has proven nothing, and why. */
 static void write_limits(FILE *out, const struct leak_report *report)
 {
-	for (enum reach_group group = REACH_GROUP_UNDECIDED; group < REACH_NR_PROOFS; group++) {
+	for (enum reach_group group = REACH_GROUP_POINTED; group < REACH_NR_PROOFS; group++) {
 		uint64_t blocks = 0;
 
 		for (int i = 0; i < VERDICT_NR; i++)
@@ -222,6 +234,18 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 	return nr_lines;
 }
 
+/* Heaps of one kind have groups that those of the other have not (reach_class.h). */
+static bool has_column(const struct leak_report *report, enum reach_group group)
+{
+	bool is_traced = group == REACH_GROUP_NO_HOLDER || group == REACH_GROUP_POINTED;
+
+	for (int i = 0; i < VERDICT_NR; i++)
+		if (report->reach_of[i].blocks[group])
+			return true;
+	return group >= REACH_GROUP_UNDECIDED ||
+	       is_traced == (report->worst == REACH_GROUP_NO_HOLDER);
+}
+
 /* The same with a scan: what it has said of each verdict's blocks. */
 static void write_proof(FILE *out, const struct leak_report *report,
 			const struct summary_report_style *style)
@@ -230,7 +254,8 @@ static void write_proof(FILE *out, const struct leak_report *report,
 		return;
 	fprintf(out, "\n  %8s", "");
 	for (enum reach_group group = 0; group < REACH_NR_PROOFS; group++)
-		fprintf(out, "%*s", PROOF_COLUMNS, reach_group_words[group]);
+		if (has_column(report, group))
+			fprintf(out, "%*s", PROOF_COLUMNS, reach_group_words[group]);
 	fputc('\n', out);
 	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
 		const struct leak_reach *reach = &report->reach_of[verdict];
@@ -244,6 +269,8 @@ static void write_proof(FILE *out, const struct leak_report *report,
 		for (enum reach_group group = 0; group < REACH_NR_PROOFS; group++) {
 			char cell[64] = "-";
 
+			if (!has_column(report, group))
+				continue;
 			if (reach->blocks[group])
 				snprintf(cell, sizeof(cell), "%" PRIu64 " %9s",
 					 reach->blocks[group],

@@ -188,10 +188,11 @@ static struct cause_holder holder_of(const struct leak_report *report,
 	return cause_holder_of_most(report, &report->sites_by_cause[cause->first], cause->nr);
 }
 
-/* "   held by query_cache (server)", in one line. Returns 0 or -ENOMEM. */
+/* "   held by query_cache (server)", or "pointed to by", in one line. Returns 0 or -ENOMEM. */
 static int write_holder(FILE *out, const struct leak_report *report, const struct leak_cause *cause)
 {
-	static const char head[] = "   held by ", others[] = " and others";
+	static const char others[] = " and others";
+	const char *head = report->worst == REACH_GROUP_LOST ? "   held by " : "   pointed to by ";
 	struct cause_holder holder = holder_of(report, cause);
 	size_t room = HOLDER_COLUMNS - strlen(head) - (holder.has_others ? strlen(others) : 0);
 	_cleanup_free_ char *name = NULL;

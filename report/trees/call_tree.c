@@ -296,7 +296,7 @@ int call_tree_add_report(struct call_tree *tree, const struct leak_report *repor
 			       [CALL_HELD_BLOCKS] = clamp(listed->blocks),
 			       [CALL_ALLOCATED_BYTES] = clamp(site->allocated_bytes),
 			       [CALL_ALLOCATIONS] = clamp(site->allocations),
-			       [CALL_LOST_BYTES] = clamp(listed->reach.bytes[REACH_GROUP_LOST])},
+			       [CALL_LOST_BYTES] = clamp(listed->reach.bytes[report->worst])},
 		};
 
 		err = call_tree_add(tree, NULL, report->analysis->stacks, site->stack_id, &weights);

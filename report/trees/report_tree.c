@@ -80,7 +80,7 @@ static int add_site_by_group(const struct leak_report *report, enum tree_groupin
 
 		if (report->choices[index] == LEAK_LISTED)
 			err = count_block(&groups, by, &report->held[index],
-					  leak_report_group_of(report, index) == REACH_GROUP_LOST);
+					  leak_report_group_of(report, index) == report->worst);
 	}
 	HASH_ITER (hh, groups, group, next) {
 		char name[128];

@@ -243,7 +243,7 @@ static void write_holder(const struct printer *printer, const struct call_node *
 
 	if (!out)
 		return;
-	fputs("(held by ", out);
+	fprintf(out, "(%s by ", printer->look->held_words);
 	diag_print_escaped(out, node->holder, NULL);
 	fputs(node->has_other_holders ? " and others)" : ")", out);
 	if (fclose(out))
@@ -366,7 +366,7 @@ void tree_print(FILE *out, const struct call_tree *tree, const struct tree_look 
 	colour_begin(out, look->options->colour, COLOUR_BOLD);
 	fprintf(out, "%12s %6s %9s", look->is_change ? "ADDED" : "HELD", "%", "BLOCKS");
 	if (look->has_lost)
-		fprintf(out, "%*s", LOST_COLUMNS, "PROVEN LOST");
+		fprintf(out, "%*s", LOST_COLUMNS, look->lost_words);
 	fprintf(out, "  %s",
 		look->options->main_first ? "FROM main DOWN TO THE ALLOCATOR"
 					  : "FROM THE ALLOCATOR TO ITS CALLERS");

@@ -14,6 +14,8 @@ struct tree_look {
 	double whole;		 /* 100 %, in units of the weight */
 	bool is_change;		 /* amounts are signed changes */
 	bool has_lost;		 /* there is CALL_LOST_BYTES to show */
+	const char *lost_words;	 /* their column's title */
+	const char *held_words;	 /* of holders: "held" by one, or "pointed to" */
 };
 
 /* Prints @tree, which must be sorted by the weight. */

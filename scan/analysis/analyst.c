@@ -49,7 +49,7 @@ static int analyse(struct analyst_task *task, const struct snapshot *snapshot,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (err || getppid() != parent)
 		return ANALYST_FAILED;
-	err = scan_init(&scan, snapshot, before);
+	err = scan_init(&scan, snapshot, task->traced.read ? &task->traced : NULL, before);
 	if (err == -EEXIST || (!err && scan.heap.allocator && !scan.heap.is_whole)) {
 		if (!task->accepts_doubt)
 			return ANALYST_AGAIN;

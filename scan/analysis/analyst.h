@@ -9,7 +9,8 @@
 #include "scan/analysis/scan.h"
 
 struct analyst_task {
-	bool accepts_doubt; /* also if the heap is not whole */
+	bool accepts_doubt;	     /* also if the heap is not whole */
+	struct traced_source traced; /* may have no @read */
 	/* Writes the report. NULL: the list is what is wanted. */
 	int (*write)(void *context, const struct scan *scan);
 	void *context;

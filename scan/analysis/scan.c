@@ -2,7 +2,6 @@
 #include "scan/analysis/scan.h"
 
 #include "common/quantity.h"
-#include "scan/heaps/heap_read.h"
 #include "scan/threads/thread_team.h"
 
 #include <errno.h>
@@ -127,7 +126,7 @@ enum reach_class scan_class_of(const struct scan *scan, uint32_t block,
 
 	*ret_lost = NULL;
 	if (state & MARK_HELD)
-		return REACH_HELD;
+		return scan->heap.is_traced ? REACH_POINTED : REACH_HELD;
 	if (state & MARK_POSSIBLE)
 		return REACH_POSSIBLE;
 	if (state & MARK_WEAK)
@@ -135,6 +134,8 @@ enum reach_class scan_class_of(const struct scan *scan, uint32_t block,
 	*ret_lost = lost_graph_find(&scan->lost, block);
 	if (!scan->may_say_lost || !*ret_lost)
 		return REACH_UNKNOWN;
+	if (scan->heap.is_traced)
+		return REACH_NO_HOLDER;
 	switch (lost_block_kind(*ret_lost)) {
 	case LOST_CYCLE:
 		return REACH_CYCLE;
@@ -148,8 +149,9 @@ enum reach_class scan_class_of(const struct scan *scan, uint32_t block,
 static void count(struct scan *scan)
 {
 	/* By the number of the bit of a mark. */
-	const enum reach_class classes[MARK_NR] = {REACH_HELD, REACH_POSSIBLE, REACH_WEAK,
-						   REACH_UNKNOWN};
+	const enum reach_class classes[MARK_NR] = {scan->heap.is_traced ? REACH_POINTED
+									: REACH_HELD,
+						   REACH_POSSIBLE, REACH_WEAK, REACH_UNKNOWN};
 	const struct marking *marking = &scan->marking;
 	const struct lost_block *lost;
 
@@ -173,6 +175,7 @@ static void count(struct scan *scan)
 struct reading {
 	struct heap *heap;
 	const struct snapshot *snapshot;
+	const struct traced_source *traced;
 	struct thread_stacks stacks;
 	int heap_err, stacks_err;
 	atomic_flag has_stacks;
@@ -183,15 +186,16 @@ static void read_part(void *context, unsigned thread)
 	struct reading *reading = context;
 
 	if (thread == 0)
-		reading->heap_err = heap_read(reading->heap, reading->snapshot);
+		reading->heap_err = heap_read(reading->heap, reading->snapshot, reading->traced);
 	if (!atomic_flag_test_and_set(&reading->has_stacks))
 		reading->stacks_err = thread_stacks_find(&reading->stacks, reading->snapshot);
 }
 
-static int read_snapshot(struct scan *scan)
+static int read_snapshot(struct scan *scan, const struct traced_source *traced)
 {
 	struct reading reading = {.heap = &scan->heap,
 				  .snapshot = scan->snapshot,
+				  .traced = traced,
 				  .has_stacks = ATOMIC_FLAG_INIT};
 	bool is_small = scan->snapshot->copied_bytes < MIN_TEAM_BYTES;
 	int err;
@@ -204,12 +208,13 @@ static int read_snapshot(struct scan *scan)
 	return err;
 }
 
-int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct lost_list *before)
+int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct traced_source *traced,
+	      const struct lost_list *before)
 {
 	int err;
 
 	*ret = (struct scan){.snapshot = snapshot};
-	err = read_snapshot(ret);
+	err = read_snapshot(ret, traced);
 	if (!err)
 		err = marking_init(&ret->marking, &ret->heap, &ret->roots);
 	if (err)

@@ -4,6 +4,7 @@
 #define LEAKTOOLS_SCAN_ANALYSIS_SCAN_H
 
 #include "common/schema/reach_class.h"
+#include "scan/heaps/heap_read.h"
 #include "scan/marking/lost_graph.h"
 
 /* A block that had no holder in an earlier snapshot. */
@@ -26,7 +27,10 @@ struct scan {
 	struct roots roots;
 	struct marking marking;
 	struct lost_graph lost;
-	/* False: blocks without a holder are REACH_UNKNOWN, for the reason in @why_not. */
+	/*
+	 * False: blocks without a holder are REACH_UNKNOWN, for the reason in @why_not. True, where
+	 * only recorded blocks are known: they are REACH_NO_HOLDER.
+	 */
 	bool may_say_lost;
 	char why_not[192];
 	/* "2 pipes with unread bytes": where the only pointer to a lost block may be; or "". */
@@ -36,11 +40,12 @@ struct scan {
 };
 
 /*
- * Analyses @snapshot. @before: what had no holder in a snapshot before this one; NULL: this is the
- * only one so far. Returns 0 or a negative errno. Reports nothing. Release with scan_deinit() in
- * either case.
+ * Analyses @snapshot. @traced: where recorded blocks are (heap_read.h). @before: what had no holder
+ * in a snapshot before this one; NULL: this is the only one so far. Returns 0 or a negative errno.
+ * Reports nothing. Release with scan_deinit() in either case.
  */
-int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct lost_list *before);
+int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct traced_source *traced,
+	      const struct lost_list *before);
 void scan_deinit(struct scan *scan);
 
 /* The class of a block; *@ret_lost is its entry if it is lost, else NULL. */

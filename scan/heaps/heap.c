@@ -12,6 +12,7 @@ void heap_deinit(struct heap *heap)
 	heap_map_deinit(&heap->map);
 	free(heap->arenas);
 	free(heap->own);
+	free(heap->sizes);
 	scan_regions_free(heap->joined, heap->nr_joined);
 	*heap = (struct heap){0};
 }

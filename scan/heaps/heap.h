@@ -40,7 +40,11 @@ struct heap_range {
 struct heap {
 	const struct snapshot *snapshot;
 	const char *allocator; /* "glibc malloc"; NULL: none was found */
-	/* The bytes of a block that the program may use. */
+	/* Only recorded blocks are known (traced_heap.h): nothing is lost for certain. */
+	bool is_traced;
+	/* The bytes of a block that the program may use: of each block by its number, or else by
+	 * its header. */
+	uint64_t *sizes;
 	uint64_t (*block_bytes)(const struct heap_segment *segment, const uint8_t *bytes);
 	struct heap_map map;
 	struct heap_arena *arenas; /* the first one is the main arena */
@@ -77,11 +81,10 @@ static inline void heap_block_view_at(const struct heap *heap, uint32_t nr,
 				      const struct heap_segment *segment, uint64_t address,
 				      struct heap_block_view *ret)
 {
-	(void)nr;
 	ret->segment = segment;
 	ret->address = address;
 	ret->bytes = segment->bytes + (address - segment->start);
-	ret->size_bytes = heap->block_bytes(segment, ret->bytes);
+	ret->size_bytes = heap->sizes ? heap->sizes[nr] : heap->block_bytes(segment, ret->bytes);
 }
 
 /*

@@ -23,6 +23,7 @@ static enum reach_class class_of(const struct scan *scan, const struct heap_bloc
 	const struct heap *heap = &scan->heap;
 	const struct heap_segment *segment = heap_map_segment(&heap->map, block->address);
 	const struct lost_block *lost;
+	enum reach_class class;
 	uint64_t offset, usable_bytes;
 	uint32_t nr;
 
@@ -45,7 +46,27 @@ static enum reach_class class_of(const struct scan *scan, const struct heap_bloc
 	if (offset || (!segment->mapped_block && !reach_fits(block, usable_bytes)))
 		return REACH_NOT_SCANNED;
 	*ret_nr = nr;
-	return scan_class_of(scan, nr, &lost);
+	class = scan_class_of(scan, nr, &lost);
+	/* With such an allocator, pointers to starts prove no more than others. */
+	return heap->is_traced && class == REACH_POSSIBLE ? REACH_POINTED : class;
+}
+
+int recorded_blocks_list(struct analysis *analysis, pid_t pid, struct traced_blocks *ret)
+{
+	const struct heap_block *held;
+	size_t nr;
+	int err = heap_tracker_held(analysis->heaps, &held, &nr);
+
+	if (err)
+		return err;
+	ret->blocks = calloc(nr + 1, sizeof(*ret->blocks));
+	if (!ret->blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		if (is_own(analysis, &held[i], pid) && held[i].size_known)
+			ret->blocks[ret->nr++] =
+				(struct traced_block){held[i].address, held[i].size_bytes};
+	return 0;
 }
 
 struct asked {
@@ -87,6 +108,10 @@ int recorded_blocks_ask(struct analysis *analysis, struct scan_report *report)
 				     ? class_of(report->scan, &held[i], &blocks[i])
 				     : REACH_NOT_SCANNED;
 	}
+	if (report->scan->unseen[0])
+		err = reach_add_unseen(asked.reach, asked.pid, UINT64_MAX, report->scan->unseen);
+	if (err)
+		return err;
 	err = holders_name(report, blocks, nr, on_name, &asked, holders);
 	for (size_t i = 0; i < nr && !err; i++)
 		if (classes[i] != REACH_NOT_SCANNED)

@@ -9,6 +9,9 @@
 #include "parser/analysis/analysis.h"
 #include "scan/report/holder_text.h"
 
+/* The blocks of process @pid. Returns 0 or -ENOMEM. The caller frees @ret->blocks. */
+int recorded_blocks_list(struct analysis *analysis, pid_t pid, struct traced_blocks *ret);
+
 /*
  * Stores in @analysis->reach what the scan says, in place of what the recording's own scan has
  * said. Returns 0 or -ENOMEM.

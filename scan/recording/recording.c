@@ -30,6 +30,9 @@ int recording_file_open(struct recording_file *ret, const char *path)
 
 void recording_file_close(struct recording_file *file)
 {
+	if (file->is_read)
+		analysis_deinit(&file->analysis);
+	file->is_read = false;
 	if (file->fd >= 0)
 		close(file->fd);
 	file->fd = -1;
@@ -78,13 +81,17 @@ static int check_process(const struct analysis *analysis, const struct snapshot 
 	return 0;
 }
 
-int recording_read(struct analysis *ret, const struct recording_file *file,
-		   const struct snapshot *snapshot)
+int recording_read(struct recording_file *file, const struct snapshot *snapshot)
 {
 	const struct stack_store_options stacks = {.expect_names = true, .own_vdso = true};
-	int err = analysis_init(ret, &stacks, NULL);
+	struct analysis *ret = &file->analysis;
 	struct perf_consumer consumer;
+	int err;
 
+	if (file->is_read)
+		return 0;
+	file->is_read = true;
+	err = analysis_init(ret, &stacks, NULL);
 	if (err)
 		return err;
 	consumer = analysis_consumer(ret);

@@ -12,6 +12,8 @@
 struct recording_file {
 	const char *path;
 	int fd;
+	bool is_read;
+	struct analysis analysis; /* then; of this process only */
 };
 
 /* Opens @path, which is not copied. Returns 0 or a negative errno, reported. */
@@ -19,10 +21,9 @@ int recording_file_open(struct recording_file *ret, const char *path);
 void recording_file_close(struct recording_file *file);
 
 /*
- * Reads the recording, without privileges, and checks that it is of the process of @snapshot.
- * Returns 0 or a negative errno, reported. Release with analysis_deinit() in either case.
+ * Reads the recording once, without privileges, and checks that it is of the process of @snapshot.
+ * Returns 0 or a negative errno, reported.
  */
-int recording_read(struct analysis *ret, const struct recording_file *file,
-		   const struct snapshot *snapshot);
+int recording_read(struct recording_file *file, const struct snapshot *snapshot);
 
 #endif

@@ -40,7 +40,10 @@ static void write_totals(FILE *out, const struct leak_report *leaks)
 		const char *words, *explanation;
 	} lines[] = {
 		{REACH_GROUP_LOST, "lost now", "nothing leads to the block at this address"},
+		{REACH_GROUP_NO_HOLDER, "no holder found",
+		 "nothing points there: lost, or freed since"},
 		{REACH_GROUP_REACHABLE, "still reachable", "the program can get to it"},
+		{REACH_GROUP_POINTED, "pointed to", "perhaps by free memory, or by the allocator"},
 		{REACH_GROUP_GONE, "gone", "no such block is at this address any more"},
 		{REACH_GROUP_UNDECIDED, "not decided", "no holder was found for certain"},
 		{REACH_GROUP_NOT_SCANNED, "not scanned",
@@ -90,7 +93,7 @@ static int write_screen(FILE *out, const struct scan_report *report,
 	return err;
 }
 
-int recording_report_write(FILE *out, struct scan_report *report, const struct recording_file *file,
+int recording_report_write(FILE *out, struct scan_report *report, struct recording_file *file,
 			   enum recording_report_rows rows)
 {
 	const struct leaks_options options = {
@@ -99,14 +102,13 @@ int recording_report_write(FILE *out, struct scan_report *report, const struct r
 		.limit = rows == RECORDING_REPORT_ALL ? SIZE_MAX : 0,
 		.limit_is_of_causes = true,
 	};
-	struct analysis analysis;
 	struct leak_report leaks = {0};
-	int err = recording_read(&analysis, file, report->scan->snapshot);
+	int err = recording_read(file, report->scan->snapshot);
 
 	if (!err) {
-		err = recorded_blocks_ask(&analysis, report);
+		err = recorded_blocks_ask(&file->analysis, report);
 		if (!err)
-			err = leak_report_init(&leaks, &analysis, &options);
+			err = leak_report_init(&leaks, &file->analysis, &options);
 		if (!err)
 			err = rows == RECORDING_REPORT_BLOCKS ? leaks_write(out, &leaks)
 							      : write_screen(out, report, &leaks);
@@ -117,6 +119,5 @@ int recording_report_write(FILE *out, struct scan_report *report, const struct r
 			diag_error("cannot say what has become of the blocks: %s", strerror(-err));
 	}
 	leak_report_deinit(&leaks);
-	analysis_deinit(&analysis);
 	return err;
 }

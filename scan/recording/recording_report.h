@@ -13,7 +13,7 @@ enum recording_report_rows {
 };
 
 /* Reads the recording, asks the scan, and writes. Returns 0 or a negative errno, reported. */
-int recording_report_write(FILE *out, struct scan_report *report, const struct recording_file *file,
+int recording_report_write(FILE *out, struct scan_report *report, struct recording_file *file,
 			   enum recording_report_rows rows);
 
 #endif

@@ -33,7 +33,8 @@ static void write_heaps(FILE *out, const struct scan *scan)
 	for (size_t i = 0; i < scan->heap.map.nr_segments; i++) {
 		const struct heap_segment *segment = &scan->heap.map.segments[i];
 
-		fprintf(out, "# heap %" PRIu64 " 0x%" PRIx64 "\n", segment->end - segment->start,
+		fprintf(out, "# %s %" PRIu64 " 0x%" PRIx64 "\n",
+			scan->heap.is_traced ? "traced" : "heap", segment->end - segment->start,
 			segment->start);
 	}
 }
@@ -49,7 +50,7 @@ void block_lines_write(FILE *out, struct scan_report *report, bool without_held)
 		enum reach_class class = scan_class_of(scan, i, &lost);
 		struct heap_block_view view;
 
-		if (without_held && class == REACH_HELD)
+		if (without_held && (class == REACH_HELD || class == REACH_POINTED))
 			continue;
 		heap_block_view(&scan->heap, i, &view);
 		fprintf(out, "%s %" PRIu64 " 0x%" PRIx64 " ", reach_class_words[class],
@@ -113,6 +114,8 @@ int block_path_write(FILE *out, struct scan_report *report, uint64_t address)
 		[REACH_WEAK] = "weakly held: from below a stack pointer only",
 		[REACH_HELD] = "held",
 		[REACH_UNKNOWN] = "not known: no holder was found",
+		[REACH_NO_HOLDER] = "no holder found",
+		[REACH_POINTED] = "something points to it",
 	};
 	const struct scan *scan = report->scan;
 	const struct lost_block *lost;

@@ -77,6 +77,8 @@ static void write_classes(FILE *out, const struct scan *scan)
 	json_write_string(out, scan->unseen[0] ? scan->unseen : NULL);
 	fputs(",\n\"classes\":{", out);
 	for (size_t i = 0; i < REACH_NR_CLASSES; i++) {
+		if (!reach_class_words[i])
+			continue;
 		if (i)
 			putc(',', out);
 		write_amount(out, reach_class_words[i], scan->totals[i].nr, scan->totals[i].bytes);

@@ -122,7 +122,7 @@ void screen_write_limits(FILE *out, const struct scan *scan)
 		fputs(".\n", out);
 	} else if (scan->unseen[0]) {
 		fprintf(out,
-			"Not seen: %s.\nA block whose only pointer is in there counts as lost.\n",
+			"Not seen: %s.\nA block whose only pointer is in there counts as held by nothing.\n",
 			scan->unseen);
 	}
 }

@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct lost_list before = {0};
 
 		snapshot.is_core = false;
-		if (scan_init(&scan, &snapshot, &before) == 0)
+		if (scan_init(&scan, &snapshot, NULL, &before) == 0)
 			write_reports(&scan);
 		scan_deinit(&scan);
 	}

@@ -101,6 +101,8 @@ for (let s = 0; s < nrSites; s++) {
  * What a scan has said of each site's blocks: data.reach has the words, and is empty without a scan. Each word has
  * the blocks and bytes of each site.
  */
+/* "Proven lost", or "No holder found": the word for blocks that nothing leads to. */
+const worstWords = data.reach.length ? data.reach[data.worst][0].toUpperCase() + data.reach[data.worst].slice(1) : "";
 const reachBlocks = data.reach.map(() => new Float64Array(sites.nr));
 const reachBytes = data.reach.map(() => new Float64Array(sites.nr));
 for (let i = 0; i < nrLeaks && data.reach.length; i++) {

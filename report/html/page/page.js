@@ -83,7 +83,7 @@ function makeSummary() {
 	$("tiles").replaceChildren(
 		tile("Probably leaked", bytesText(suspect), (suspectCauses ? "by " + plural(suspectCauses, "cause") : "no suspect cause") +
 			(unclear ? `, ${bytesText(unclear)} unclear` : ""), "first" + (suspect ? "" : unclear ? " unsure" : " clean")),
-		...(data.reach.length ? [tile("Proven lost", bytesText(sumOf(reachBytes[0])), `in ${plural(sumOf(reachBlocks[0]), "block")}`)] : []),
+		...(data.reach.length ? [tile(worstWords, bytesText(sumOf(reachBytes[data.worst])), `in ${plural(sumOf(reachBlocks[data.worst]), "block")}`)] : []),
 		tile("Held at the end", bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
 		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
 		tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`),

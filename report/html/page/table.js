@@ -23,8 +23,9 @@ const columns = [
 	{ name: "Where", left: true, key: siteName, up: true, cell: whereCell },
 	{ name: "Held", changed: "Change", key: (s) => rangeBytes[s], cell: heldCell },
 	{ name: "Blocks", key: (s) => rangeBlocks[s], cell: (s) => countText(rangeBlocks[s]) },
-	...(data.reach.length ? [{ name: "Proven lost", title: "by a scan: the program cannot get to these bytes any more",
-		key: (s) => reachBytes[0][s], cell: (s) => reachBytes[0][s] ? bytesText(reachBytes[0][s]) : "–" }] : []),
+	...(data.reach.length ? [{ name: worstWords, title: "by a scan: " + data.reach_meanings[data.worst],
+		key: (s) => reachBytes[data.worst][s],
+		cell: (s) => reachBytes[data.worst][s] ? bytesText(reachBytes[data.worst][s]) : "–" }] : []),
 	{ name: "Growth", key: (s) => sites.rate_bytes[s],
 		cell: (s) => sites.rate_bytes[s] > 0 ? bytesText(sites.rate_bytes[s]) + "/s" : "–" },
 	...(data.reach.length ? [] : [{ name: "Oldest", key: (s) => sites.oldest_us[s],
@@ -238,7 +239,7 @@ function factsOf(site) {
 	if (said.length)
 		facts.push(["Scan", said.map(([words, blocks]) => `${countText(blocks)} ${words}`).join(", ")]);
 	if (sites.holder[site] >= 0)
-		facts.push(["Held by", data.holders[sites.holder[site]]]);
+		facts.push([data.worst ? "Pointed to by" : "Held by", data.holders[sites.holder[site]]]);
 	if (rate > 0)
 		facts.push(["Growth", `${bytesText(rate)}/s ± ${bytesText(sites.rate_error[site])}/s`]);
 	facts.push(["Allocated", `${bytesText(sites.allocated_bytes[site])} in ${plural(sites.allocations[site], "block")}`],

@@ -121,7 +121,7 @@ static void data_is_full_of_pointers_to_themselves(void **state)
 		set(&snapshot, at, at - 16);
 		set(&snapshot, at + 8, at - 16);
 	}
-	assert_int_equal(heap_read(&heap, &snapshot), 0);
+	assert_int_equal(heap_read(&heap, &snapshot, NULL), 0);
 	assert_null(heap.allocator);
 	heap_deinit(&heap);
 	/* The rings of arenas that begin at each of them are long, and none of them ends. */
@@ -129,7 +129,7 @@ static void data_is_full_of_pointers_to_themselves(void **state)
 		set(&snapshot, at, at + 16);
 	for (uint64_t at = START; at < START + size; at += 1024)
 		set(&snapshot, at + 8, at - 16);
-	assert_int_equal(heap_read(&heap, &snapshot), 0);
+	assert_int_equal(heap_read(&heap, &snapshot, NULL), 0);
 	heap_deinit(&heap);
 	snapshot_deinit(&snapshot);
 }
@@ -138,7 +138,7 @@ static void assert_not_whole(struct heap_image *image)
 {
 	struct heap heap;
 
-	assert_int_equal(heap_read(&heap, &image->snapshot), 0);
+	assert_int_equal(heap_read(&heap, &image->snapshot, NULL), 0);
 	assert_non_null(heap.allocator);
 	assert_false(heap.is_whole);
 	heap_deinit(&heap);
@@ -220,7 +220,7 @@ static void many_threads_have_their_stacks_in_one_block(void **state)
 	assert_non_null(image.snapshot.threads);
 	for (size_t i = 0; i < nr; i++)
 		image.snapshot.threads[i].registers.sp = HEAP_IMAGE_HEAP + 16 + (i * 7919 % nr) * 8;
-	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
 	assert_true(heap.is_whole);
 	assert_int_equal(thread_stacks_find(&stacks, &image.snapshot), 0);
 	assert_int_equal(roots_init(&roots, &heap, &stacks), 0);
@@ -267,11 +267,11 @@ static void a_block_claims_terabytes(void **state)
 	heap_image_set(&image, HEAP_IMAGE_MAPPED + 8, size);
 	heap_image_end(&image);
 	heap_image_set(&image, HEAP_IMAGE_DATA, start + 16);
-	assert_int_equal(scan_init(&scan, &image.snapshot, NULL), 0);
+	assert_int_equal(scan_init(&scan, &image.snapshot, NULL, NULL), 0);
 	assert_int_equal(scan.totals[REACH_HELD].nr, 2);
 	scan_deinit(&scan);
 	heap_image_set(&image, HEAP_IMAGE_DATA, 0);
-	assert_int_equal(scan_init(&scan, &image.snapshot, NULL), 0);
+	assert_int_equal(scan_init(&scan, &image.snapshot, NULL, NULL), 0);
 	assert_int_equal(scan.totals[REACH_HELD].nr, 0);
 	assert_int_equal(scan.lost.nr, 2);
 	assert_int_equal(scan.lost.nr_roots, 1);
@@ -302,7 +302,7 @@ static void all_blocks_are_lost(void **state)
 	for (int round = 0; round < 2; round++) {
 		for (uint64_t at = HEAP_IMAGE_HEAP + 16; at + 32 < image.at; at += 32)
 			heap_image_set(&image, at, round ? 0 : at + 32);
-		assert_int_equal(scan_init(&scan, &image.snapshot, NULL), 0);
+		assert_int_equal(scan_init(&scan, &image.snapshot, NULL, NULL), 0);
 		lost_graph_deinit(&scan.lost);
 		limit = before;
 		limit.rlim_cur = own_bytes() + scan.heap.map.nr_blocks * (round ? 56ull : 24ull);

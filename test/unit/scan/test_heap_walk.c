@@ -37,7 +37,7 @@ static void used_and_free_chunks_are_told_apart(void **state)
 	free_one = heap_image_add_free(&image, 104);
 	last = heap_image_add(&image, 200);
 	heap_image_end(&image);
-	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
 	assert_true(heap.is_whole);
 	assert_int_equal(heap.map.nr_blocks, 2);
 	assert_true(is_used(&heap, first) && is_used(&heap, last) && !is_used(&heap, free_one));
@@ -72,7 +72,7 @@ static void free_lists_are_taken_out(void **state)
 	heap_image_set(&image, cached[1], heap_image_link(cached[1], cached[0], 0));
 	heap_image_set(&image, cached[0], heap_image_link(cached[0], 0, 0));
 	heap_image_set(&image, HEAP_IMAGE_TLS - 0x40, cache);
-	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
 	assert_true(heap.is_whole);
 	assert_int_equal(heap.map.nr_blocks, 2);
 	assert_true(is_used(&heap, fast[1]) && is_used(&heap, cache));
@@ -106,7 +106,7 @@ static void a_cache_of_2_43_is_taken_out(uint64_t chunk_bytes)
 	heap_image_set(&image, small, heap_image_link(small, 0, 0));
 	heap_image_set(&image, large, heap_image_link(large, 0, 0));
 	heap_image_set(&image, HEAP_IMAGE_TLS - 0x60, cache);
-	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
 	assert_true(heap.is_whole);
 	assert_int_equal(heap.map.nr_blocks, 2);
 	assert_true(is_used(&heap, cache) && is_used(&heap, used));
@@ -139,7 +139,7 @@ static uint64_t mapped_bytes(uint64_t distance, uint64_t first_flags, uint64_t s
 	heap_image_set(&image, chunk + 8, size | 2);
 	heap_image_set(&image, HEAP_IMAGE_MAPPED, SCAN_PAGE_SIZE);
 	heap_image_set(&image, HEAP_IMAGE_MAPPED + 8, SCAN_PAGE_SIZE);
-	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
 	if (heap.is_whole) {
 		assert_int_equal(heap.map.nr_blocks, 2);
 		assert_int_equal(heap_find_block(&heap, chunk + 16, &offset), 1);
@@ -176,7 +176,7 @@ static bool is_whole_with(uint64_t at, uint64_t word)
 	heap_image_end(&image);
 	if (at)
 		heap_image_set(&image, at, word);
-	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
 	assert_non_null(heap.allocator);
 	is_whole = heap.is_whole;
 	assert_true(is_whole || heap.why_not[0]);
@@ -223,7 +223,7 @@ static void the_same_is_in_a_core_file(void **state)
 	assert_int_equal(core_file_read(&snapshot, path), 0);
 	assert_int_equal(snapshot.nr_regions, image.snapshot.nr_regions);
 	assert_int_equal(snapshot.threads[0].registers.sp, HEAP_IMAGE_SP);
-	assert_int_equal(heap_read(&heap, &snapshot), 0);
+	assert_int_equal(heap_read(&heap, &snapshot, NULL), 0);
 	assert_true(heap.is_whole);
 	assert_int_equal(heap.map.nr_blocks, 1);
 	heap_deinit(&heap);

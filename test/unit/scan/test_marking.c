@@ -19,7 +19,7 @@ static void analyse(struct heap_image *image)
 	struct lost_list before = {.blocks = blocks};
 
 	heap_image_end(image);
-	assert_int_equal(scan_init(&scan, &image->snapshot, NULL), 0);
+	assert_int_equal(scan_init(&scan, &image->snapshot, NULL, NULL), 0);
 	for (; before.nr < scan.heap.map.nr_blocks; before.nr++) {
 		struct heap_block_view view;
 
@@ -27,7 +27,7 @@ static void analyse(struct heap_image *image)
 		blocks[before.nr] = (struct lost_before){view.address, view.size_bytes};
 	}
 	scan_deinit(&scan);
-	assert_int_equal(scan_init(&scan, &image->snapshot, &before), 0);
+	assert_int_equal(scan_init(&scan, &image->snapshot, NULL, &before), 0);
 	assert_true(scan.may_say_lost);
 }
 
@@ -285,11 +285,11 @@ static void one_snapshot_does_not_say_lost(void **state)
 	add_blocks(&image, b, 2);
 	heap_image_set(&image, b[0], b[1]);
 	heap_image_end(&image);
-	assert_int_equal(scan_init(&scan, &image.snapshot, NULL), 0);
+	assert_int_equal(scan_init(&scan, &image.snapshot, NULL, NULL), 0);
 	assert_string_equal(class_of(b[0]), "unknown");
 	scan_deinit(&scan);
 	/* Then both had a holder, or were not there. */
-	assert_int_equal(scan_init(&scan, &image.snapshot, &before), 0);
+	assert_int_equal(scan_init(&scan, &image.snapshot, NULL, &before), 0);
 	assert_true(scan.may_say_lost);
 	assert_string_equal(class_of(b[0]), "unknown");
 	assert_string_equal(class_of(b[1]), "unknown");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Several threads mark what one would: of a heap that is large enough for them. */
 #include "scan/analysis/scan.h"
-#include "scan/heaps/heap_read.h"
 #include "scan/marking/place_cursor.h"
 #include "scan/marking/work_queue.h"
 #include "test/support/heap_image.h"
@@ -60,7 +59,7 @@ static void lists_are_followed_to_their_ends(void **state)
 	uint64_t nr = NR_LISTS * LIST_BLOCKS, lost = nr / 10;
 
 	init_lists(&image);
-	assert_int_equal(scan_init(&scan, &image.snapshot, NULL), 0);
+	assert_int_equal(scan_init(&scan, &image.snapshot, NULL, NULL), 0);
 	for (uint64_t i = 0; i < nr; i++)
 		assert_int_equal(class_of(&scan, i),
 				 i / LIST_BLOCKS % 10 ? REACH_HELD : REACH_UNKNOWN);
@@ -79,7 +78,7 @@ static void assert_seen_at(struct heap_image *image, uint64_t at)
 	struct scan scan;
 
 	memcpy(byte_at(image, at), &word, sizeof(word));
-	assert_int_equal(scan_init(&scan, &image->snapshot, NULL), 0);
+	assert_int_equal(scan_init(&scan, &image->snapshot, NULL, NULL), 0);
 	assert_true(scan.heap.is_whole);
 	assert_int_equal(class_of(&scan, 5), REACH_POSSIBLE);
 	assert_int_equal(scan.nr_hidden, 1);
@@ -118,7 +117,7 @@ static void pieces_cover_all_places(void **state)
 	unsigned nr_pieces = 0;
 
 	init_lists(&image);
-	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
 	assert_int_equal(thread_stacks_find(&stacks, &image.snapshot), 0);
 	assert_int_equal(roots_init(&roots, &heap, &stacks), 0);
 	for (size_t i = 0; i < roots.nr; i++)

@@ -36,7 +36,7 @@ static void expect(struct heap_image *image, const uint64_t *blocks, const uint1
 	uint16_t *found = NULL;
 
 	heap_image_end(image);
-	assert_int_equal(heap_read(&heap, &image->snapshot), 0);
+	assert_int_equal(heap_read(&heap, &image->snapshot, NULL), 0);
 	assert_int_equal(thread_stacks_find(&stacks, &image->snapshot), 0);
 	assert_int_equal(roots_init(&roots, &heap, &stacks), 0);
 	assert_int_equal(marking_init(&marking, &heap, &roots), 0);
