@@ -4,6 +4,7 @@
 #include "common/scope.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static const char *const unit_names[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -35,6 +36,73 @@ struct quantity_text quantity_bytes(double bytes)
 		bytes /= 1024;
 	snprintf(text.text, sizeof(text.text), "%.*f %s", significant_decimals(bytes), bytes,
 		 unit_names[i]);
+	return text;
+}
+
+#define MAX_DIGITS 1e15 /* a double has no more */
+
+/* The place of the last digit of an estimate: the error then has one digit, or two up to 29. */
+static double last_place(double error)
+{
+	double place = 1;
+
+	while (place > error)
+		place /= 10;
+	while (place * 10 <= error)
+		place *= 10;
+	return error < 2.95 * place ? place / 10 : place;
+}
+
+static bool is_estimate(double value, double error)
+{
+	return value >= 0 && error > 0 && error < MAX_DIGITS &&
+	       value / last_place(error) < MAX_DIGITS;
+}
+
+double quantity_estimate(double value, double error)
+{
+	double place;
+
+	if (!is_estimate(value, error))
+		return value;
+	place = last_place(error);
+	return (double)(uint64_t)(value / place + 0.5) * place;
+}
+
+static int estimate_decimals(double number, double error)
+{
+	int decimals = 0;
+
+	if (!is_estimate(number, error))
+		return significant_decimals(number);
+	for (double place = last_place(error);
+	     place < 0.99 && decimals < significant_decimals(number); place *= 10)
+		decimals++;
+	return decimals;
+}
+
+struct quantity_text quantity_number_estimate(double number, double error)
+{
+	struct quantity_text text;
+
+	snprintf(text.text, sizeof(text.text), "%.*f", estimate_decimals(number, error),
+		 quantity_estimate(number, error));
+	return text;
+}
+
+struct quantity_text quantity_bytes_estimate(double bytes, double error)
+{
+	struct quantity_text text;
+	size_t i = 0;
+
+	if (bytes < 1023.5)
+		return quantity_bytes(quantity_estimate(bytes, error));
+	for (; bytes >= 1023.5 && i < ARRAY_SIZE(unit_names) - 1; i++) {
+		bytes /= 1024;
+		error /= 1024;
+	}
+	snprintf(text.text, sizeof(text.text), "%.*f %s", estimate_decimals(bytes, error),
+		 quantity_estimate(bytes, error), unit_names[i]);
 	return text;
 }
 

@@ -23,6 +23,18 @@ struct quantity_text quantity_number(double number);
 /* Three significant digits, for amounts that are compared: "512 bytes", "3.00 KiB", "15.2 MiB". */
 struct quantity_text quantity_bytes(double bytes);
 
+/*
+ * An estimate, without the digits that its standard error makes meaningless: 53203 with an error of
+ * 10286 is 53000, and the error 10000. Without an error it is exact.
+ */
+double quantity_estimate(double value, double error);
+
+/* quantity_number() of an estimate: 10.04 with an error of 1.3 is "10.0", the error "1.3". */
+struct quantity_text quantity_number_estimate(double number, double error);
+
+/* quantity_bytes() of an estimate: 3254780 with an error of 627700 is "3.1 MiB". */
+struct quantity_text quantity_bytes_estimate(double bytes, double error);
+
 /* Short, for titles and axes: "3 KiB"; one decimal if @size_bytes is no multiple: "1.5 MiB". */
 struct quantity_text quantity_size(uint64_t size_bytes);
 

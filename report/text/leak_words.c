@@ -85,17 +85,20 @@ void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t block
 
 void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate)
 {
+	double error = rate->blocks_error;
+
 	fputc('+', out);
-	fputs(quantity_number(rate->blocks_per_s).text, out);
+	fputs(quantity_number_estimate(rate->blocks_per_s, error).text, out);
 	fputs(" +-", out);
-	fputs(quantity_number(rate->blocks_error).text, out);
+	fputs(quantity_number_estimate(error, error).text, out);
 	fprintf(out, " %ss/s", unit_of(kind));
 	if (kind && rate->bytes_per_s <= 0)
 		return;
 	fputs(", +", out);
-	fputs(quantity_bytes(rate->bytes_per_s).text, out);
+	error = rate->bytes_error;
+	fputs(quantity_bytes_estimate(rate->bytes_per_s, error).text, out);
 	fputs("/s +-", out);
-	fputs(quantity_bytes(rate->bytes_error).text, out);
+	fputs(quantity_bytes_estimate(error, error).text, out);
 	fputs("/s", out);
 }
 

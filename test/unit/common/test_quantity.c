@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <math.h>
 #include <cmocka.h>
 
 static void amounts_have_three_digits(void **state)
@@ -55,6 +56,30 @@ static void counts_have_commas(void **state)
 	assert_string_equal(quantity_count(UINT64_MAX).text, "18,446,744,073,709,551,615");
 }
 
+/* An estimate must not look like a count. */
+static void estimates_have_few_digits(void **state)
+{
+	assert_true(quantity_estimate(53203, 10286) == 53000);
+	assert_true(quantity_estimate(10286, 10286) == 10000);
+	assert_true(quantity_estimate(2756450, 512642) == 2800000);
+	assert_true(quantity_estimate(12, 30) == 10);
+	assert_true(quantity_estimate(2756451, 0) == 2756451);
+	assert_true(quantity_estimate(0, 3) == 0);
+	assert_true(quantity_estimate(5, INFINITY) == 5);
+	assert_true(quantity_estimate(5, NAN) == 5);
+	assert_true(fabs(quantity_estimate(0.04217, 0.006) - 0.042) < 1e-9);
+	assert_string_equal(quantity_number_estimate(10.04, 1.3).text, "10.0");
+	assert_string_equal(quantity_number_estimate(1.3, 1.3).text, "1.3");
+	assert_string_equal(quantity_number_estimate(53203, 10286).text, "53000");
+	assert_string_equal(quantity_number_estimate(10.04, 0).text, "10.0");
+	assert_string_equal(quantity_bytes_estimate(3254780, 627700).text, "3.1 MiB");
+	assert_string_equal(quantity_bytes_estimate(627700, 627700).text, "600 KiB");
+	assert_string_equal(quantity_bytes_estimate(287309824, 40e6).text, "270 MiB");
+	assert_string_equal(quantity_bytes_estimate(512, 40).text, "510 bytes");
+	assert_string_equal(quantity_bytes_estimate(3254780, 1).text, "3.10 MiB");
+	assert_string_equal(quantity_bytes_estimate(3254780, 0).text, "3.10 MiB");
+}
+
 static void one_is_singular(void **state)
 {
 	assert_string_equal(quantity_plural(0), "s");
@@ -71,6 +96,7 @@ int main(void)
 		cmocka_unit_test(sizes_are_short),
 		cmocka_unit_test(times_have_the_unit_that_says_most),
 		cmocka_unit_test(counts_have_commas),
+		cmocka_unit_test(estimates_have_few_digits),
 		cmocka_unit_test(one_is_singular),
 	};
 
