@@ -66,6 +66,10 @@ static void warn_of_losses(const struct analysis *analysis)
 
 static void warn_of_uncounted(const struct analysis *analysis)
 {
+	if (analysis_is_in_windows(analysis))
+		diag_warn("recorded in windows, %.3g %% of the time: listed blocks are those that "
+			  "were looked at, and amounts are of these; --summary estimates all",
+			  100 * analysis_observed_share(analysis));
 	if (analysis->may_miss && !analysis->unguarded_tasks)
 		diag_warn(INPUT_ADVICE_FIRST_CALLS);
 	if (!analysis->unguarded_tasks)

@@ -5,12 +5,18 @@
 #include "common/scope.h"
 #include "parser/analysis/sample_stacks.h"
 #include "parser/bytes/perf_source.h"
+#include "parser/windows/observed_time.h"
 
 #include <errno.h>
 #include <string.h>
 
 /* Returned by callbacks: enough was read. */
 #define ENOUGH_READ 1
+
+/* A single window with this share of the recording is all of it. */
+#define OBSERVED_ALL 0.99
+/* In a recording in windows, the doubt of a reader that does not know them. */
+#define WINDOWS_DOUBT UINT32_MAX
 
 /* perf record reads all rings in less time. */
 #define MAX_OVERLAP_NS UINT64_C(1000000000)
@@ -23,6 +29,7 @@ static bool may_miss(const void *context, uint64_t from_ns, uint64_t to_ns)
 	const struct analysis *analysis = context;
 
 	return analysis->lost_any_time || analysis->unguarded_tasks ||
+	       observed_time_has_gap(heap_tracker_observed(analysis->heaps), from_ns, to_ns) ||
 	       loss_windows_overlap(analysis->loss_windows, from_ns, to_ns);
 }
 
@@ -197,15 +204,21 @@ static void set_known_end(struct analysis *analysis, uint64_t time_ns)
 	heap_tracker_time(analysis->heaps, time_ns);
 }
 
+/* The current file begins at @time_ns, and follows the one before without a gap. */
+static void follow_file(struct analysis *analysis, uint64_t time_ns)
+{
+	analysis->file.start_ns = time_ns;
+	if (analysis->input.command.has_sizes)
+		heap_tracker_limit_sizes(analysis->heaps, &analysis->input.command.sizes);
+}
+
 /* The current file begins with an operation at @time_ns. Returns 0 or -EXDEV (reported). */
 static int begin_file(struct analysis *analysis, uint64_t time_ns)
 {
 	uint64_t pause_ns = time_ns > analysis->end_ns ? time_ns - analysis->end_ns : 0;
 	uint64_t before_ns = analysis->file.start_before_ns;
 
-	analysis->file.start_ns = time_ns;
-	if (analysis->input.command.has_sizes)
-		heap_tracker_limit_sizes(analysis->heaps, &analysis->input.command.sizes);
+	follow_file(analysis, time_ns);
 	if (!before_ns)
 		return 0;
 	/* Consecutive files may overlap by the contents of the rings. */
@@ -272,6 +285,16 @@ static int on_reach(struct analysis *analysis, const struct perf_sample *sample)
 	return err ? err : reach_add(analysis->reach, sample);
 }
 
+/* A window, or a look at a block that outlived one. */
+static int on_window(struct analysis *analysis, const struct perf_sample *sample)
+{
+	int err = note_known_time(analysis, &sample->origin);
+
+	if (!err && sample->event->is_look)
+		return heap_tracker_look(analysis->heaps, sample);
+	return err ? err : heap_tracker_window(analysis->heaps, sample);
+}
+
 static int note_operation(struct analysis *analysis, const struct perf_origin *origin)
 {
 	int err = 0;
@@ -296,6 +319,8 @@ static int on_own_sample(struct analysis *analysis, const struct perf_sample *sa
 {
 	const struct perf_event_desc *event = sample->event;
 
+	if (event->is_doubt && sample->mark_number == WINDOWS_DOUBT)
+		return 0;
 	if (event->is_doubt) {
 		analysis->may_miss = true;
 		analysis->unguarded_tasks += sample->mark_number;
@@ -307,6 +332,8 @@ static int on_own_sample(struct analysis *analysis, const struct perf_sample *sa
 		return on_memory(analysis, sample);
 	if (event->is_reach || event->is_holder)
 		return on_reach(analysis, sample);
+	if (event->is_window || event->is_look)
+		return on_window(analysis, sample);
 	return on_mark(analysis, sample);
 }
 
@@ -500,6 +527,27 @@ int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr
 		err = read_one(analysis, paths[i]);
 	}
 	return analysis_finish(analysis, err);
+}
+
+double analysis_observed_share(const struct analysis *analysis)
+{
+	const struct observed_time *time = heap_tracker_observed(analysis->heaps);
+	uint64_t length_ns =
+		analysis->end_ns > analysis->start_ns ? analysis->end_ns - analysis->start_ns : 0;
+
+	if (!time->nr || !length_ns)
+		return 1;
+	return (double)(observed_time_before(time, analysis->end_ns) -
+			observed_time_before(time, analysis->start_ns)) /
+	       (double)length_ns;
+}
+
+bool analysis_is_in_windows(const struct analysis *analysis)
+{
+	const struct observed_time *time = heap_tracker_observed(analysis->heaps);
+
+	/* The only window may open a moment after the recording's beginning. */
+	return time->nr && (time->nr > 1 || analysis_observed_share(analysis) < OBSERVED_ALL);
 }
 
 uint64_t analysis_unwind_failures(const struct analysis *analysis)

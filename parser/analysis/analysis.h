@@ -101,6 +101,14 @@ struct perf_consumer analysis_consumer(struct analysis *analysis);
 /* @err is the result of reading. Returns it, or -ENOMEM (reported). */
 int analysis_finish(struct analysis *analysis, int err);
 
+/*
+ * True if allocations and frees were observed only in a part of the time: leakrec --budget. A quiet
+ * program is observed all the time.
+ */
+bool analysis_is_in_windows(const struct analysis *analysis);
+/* The part of the recording in which they were observed, 0 to 1. */
+double analysis_observed_share(const struct analysis *analysis);
+
 /* The number of stacks known to end before the outermost frame. */
 uint64_t analysis_unwind_failures(const struct analysis *analysis);
 

@@ -2,6 +2,7 @@
 #include "parser/calls/heap_calls.h"
 
 #include "parser/calls/heap_releases.h"
+#include "parser/calls/window_calls.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -165,6 +166,8 @@ static int note_still_held(struct heap_step *step, const struct heap_block *prev
 	int err;
 
 	heap_step_tell_leave(step->sink, previous, &step->op);
+	if (heap_sink_is_earlier(step->sink, previous))
+		return previous->inherited ? 0 : window_calls_end(step->sink, previous, &step->op);
 	/* An inherited block is the parent's, which may still hold it. */
 	if (!previous->inherited) {
 		err = site_stats_vanish(step->sink->sites, &site_block, step->op.time_ns);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/calls/heap_releases.h"
 
+#include "parser/calls/window_calls.h"
+
 int heap_release_undo(struct heap_step *step, const struct open_call *call)
 {
 	struct heap_tracker_stats *stats = &step->sink->stats;
 	struct heap_block block = call->old_block;
 	int result;
 
-	if (!call->released)
+	/* What has left the followed blocks does not come back. */
+	if (!call->released || heap_sink_is_earlier(step->sink, &call->old_block))
 		return 0;
 	block.provisional = false; /* its release has shown that it is the program's own */
 	result = heap_unrelease(step->heap, &block, call->op.sequence);
@@ -99,11 +102,20 @@ static int release_block(struct heap_step *step, uint64_t address, struct heap_a
 		heap_step_tell_leave(step->sink, block, &step->op);
 		/* An inherited block is the parent's, which may still hold it. */
 		if (!block->inherited)
-			err = site_stats_leave(step->sink->sites, &site_block, step->op.time_ns);
+			err = heap_sink_is_earlier(step->sink, block)
+				      ? window_calls_end(step->sink, block, &step->op)
+				      : site_stats_leave(step->sink->sites, &site_block,
+							 step->op.time_ns);
 		if (!err)
 			err = check_families(step, block);
 	}
 	return err ? err : result;
+}
+
+/* A block that is not known may have been allocated between two windows. */
+static bool is_in_windows(const struct heap_step *step)
+{
+	return step->sink->windows.time.nr > 0;
 }
 
 int heap_release_old_block(struct heap_step *step, struct open_call *call)
@@ -120,6 +132,10 @@ int heap_release_old_block(struct heap_step *step, struct open_call *call)
 	if (result == HEAP_OK) {
 		call->released = true;
 		call->old_block = anomaly.block;
+		return 0;
+	}
+	if (result == HEAP_UNKNOWN && is_in_windows(step)) {
+		step->sink->stats.unobserved_frees++;
 		return 0;
 	}
 	anomaly.kind = result == HEAP_UNKNOWN ? ANOMALY_REALLOC_UNKNOWN : ANOMALY_DOUBLE_FREE;
@@ -178,6 +194,10 @@ int heap_release_free(struct heap_step *step)
 		site_stats_note_temporary(step->sink->sites, anomaly.block.allocated.stack_id);
 	if (result < 0)
 		return result;
+	if (result == HEAP_UNKNOWN && is_in_windows(step)) {
+		step->sink->stats.unobserved_frees++;
+		return 0;
+	}
 	if (result != HEAP_OK)
 		return note_suspicious_free(step, &anomaly, result);
 	free_run_other_free(&step->thread->free_run, origin_of_free(step));

@@ -8,6 +8,16 @@
 #include "parser/processes/process_table.h"
 #include "parser/statistics/ref_counts.h"
 #include "parser/statistics/site_stats.h"
+#include "parser/windows/followed_blocks.h"
+#include "parser/windows/observed_time.h"
+
+/* A recording in windows (window_calls.h); zero: all time is observed. */
+struct window_sink {
+	struct observed_time time;
+	struct followed_blocks blocks;
+	uint64_t since_ns; /* older blocks are of earlier windows */
+	uint64_t end_ns;   /* the last time at which leakrec is known to have recorded */
+};
 
 struct heap_sink {
 	struct heap_observer observer;
@@ -19,7 +29,15 @@ struct heap_sink {
 	struct site_stats *sites;
 	struct resource_counts resources[RESOURCE_MAX_KINDS]; /* by number - 1 */
 	struct ref_counts *refs;			      /* NULL: none counted yet */
+	struct window_sink windows;
 };
+
+/* True if the block outlived its window: its end may have gone unseen. */
+static inline bool heap_sink_is_earlier(const struct heap_sink *sink,
+					const struct heap_block *block)
+{
+	return block->allocated.time_ns < sink->windows.since_ns;
+}
 
 /*
  * The operation of an event: a call of @schema's function by @thread, in the process that owns the

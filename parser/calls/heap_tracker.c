@@ -7,6 +7,7 @@
 #include "parser/calls/resource_calls.h"
 #include "parser/calls/mapping_calls.h"
 #include "parser/calls/process_ends.h"
+#include "parser/calls/window_calls.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -61,6 +62,8 @@ void heap_tracker_destroy(struct heap_tracker *tracker)
 	heap_anomalies_deinit(&tracker->sink.anomalies);
 	site_stats_destroy(tracker->sink.sites);
 	ref_counts_destroy(tracker->sink.refs);
+	observed_time_deinit(&tracker->sink.windows.time);
+	followed_blocks_deinit(&tracker->sink.windows.blocks);
 	free(tracker->held);
 	free(tracker);
 }
@@ -107,6 +110,9 @@ static int retire_thread(struct heap_tracker *tracker, pid_t tid, const struct p
 	err = settle_thread(tracker, thread, true);
 	if (!err)
 		err = process_table_exit_thread(&tracker->table, thread);
+	if (!err && thread->process->nr_threads == 0)
+		err = window_calls_end_process(&tracker->sink, &tracker->table,
+					       thread->process->pid);
 	if (err || thread->process->nr_threads > 0)
 		return err;
 	process_ends_note(&tracker->ends, thread->process, origin);
@@ -339,6 +345,8 @@ int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_recor
 	if (err || !record->exec)
 		return err;
 	err = get_thread(tracker, record->pid, record->tid, &record->origin, &thread);
+	if (!err)
+		err = window_calls_end_process(&tracker->sink, &tracker->table, record->pid);
 	return err ? err : process_ends_exec(&tracker->sink, &tracker->table, thread, record);
 }
 
@@ -357,6 +365,8 @@ void heap_tracker_time(struct heap_tracker *tracker, uint64_t time_ns)
 	const struct heap_observer *observer = &tracker->sink.observer;
 
 	site_stats_begin(tracker->sink.sites, time_ns);
+	if (time_ns > tracker->sink.windows.end_ns)
+		tracker->sink.windows.end_ns = time_ns;
 	if (observer->on_time)
 		observer->on_time(observer->context, time_ns);
 }
@@ -364,15 +374,18 @@ void heap_tracker_time(struct heap_tracker *tracker, uint64_t time_ns)
 int heap_tracker_finish(struct heap_tracker *tracker)
 {
 	struct thread *thread, *next;
+	int err;
 
 	if (tracker->finished)
 		return 0;
 	HASH_ITER (hh, tracker->table.threads, thread, next) {
-		int err = thread->alive ? settle_thread(tracker, thread, false) : 0;
-
+		err = thread->alive ? settle_thread(tracker, thread, false) : 0;
 		if (err)
 			return err;
 	}
+	err = window_calls_finish(&tracker->sink, &tracker->table);
+	if (err)
+		return err;
 	heap_anomalies_compact(&tracker->sink.anomalies);
 	heap_release_doubt_all(&tracker->sink);
 	heap_spaces_sum_own(&tracker->table.spaces, &tracker->sink.stats.own_mappings,
@@ -380,6 +393,65 @@ int heap_tracker_finish(struct heap_tracker *tracker)
 	tracker->sink.stats.forgetful_children = tracker->table.spaces.nr_forgotten;
 	tracker->finished = true;
 	return 0;
+}
+
+/* A window closes: nothing of the thread's last events may be paired with its next ones. */
+static int cut_off(struct heap_tracker *tracker, struct thread *thread)
+{
+	if (thread->calls && thread->calls->depth > 0) {
+		struct heap *heap;
+		int err = process_open_heap(&tracker->table, thread->process, &heap);
+
+		if (err)
+			return err;
+		heap_calls_abandon(&tracker->sink, thread, heap, ENTRY_WINDOW_CLOSED);
+	}
+	/* Its next event is like a first one: a return may lack its entry. */
+	free(thread->calls);
+	thread->calls = NULL;
+	thread->free_run = FREE_RUN_EMPTY;
+	release_chain_end(&thread->releases);
+	thread->last_return.sequence = 0;
+	thread->last_allocation = 0;
+	thread->unpaired_return = NULL;
+	return 0;
+}
+
+int heap_tracker_window(struct heap_tracker *tracker, const struct perf_sample *sample)
+{
+	uint64_t time_ns = sample->origin.time_ns;
+	struct thread *thread, *next;
+
+	if (sample->mark_number)
+		return window_calls_open(&tracker->sink, &tracker->table, time_ns);
+	if (!tracker->sink.windows.time.is_open)
+		return 0;
+	HASH_ITER (hh, tracker->table.threads, thread, next) {
+		int err = thread->alive ? cut_off(tracker, thread) : 0;
+
+		if (err)
+			return err;
+	}
+	return window_calls_close(&tracker->sink, &tracker->table, sample);
+}
+
+int heap_tracker_look(struct heap_tracker *tracker, const struct perf_sample *sample)
+{
+	return window_calls_look(&tracker->sink, &tracker->table, sample);
+}
+
+const struct observed_time *heap_tracker_observed(const struct heap_tracker *tracker)
+{
+	return &tracker->sink.windows.time;
+}
+
+const struct followed_block *heap_tracker_followed(const struct heap_tracker *tracker,
+						   const struct heap_block *block)
+{
+	const struct followed_block *followed = followed_blocks_find(
+		&tracker->sink.windows.blocks, block->allocated.pid, block->address);
+
+	return followed && followed->sequence == block->allocated.sequence ? followed : NULL;
 }
 
 const struct heap_tracker_stats *heap_tracker_stats(const struct heap_tracker *tracker)
@@ -465,6 +537,19 @@ const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t 
 	return first ? first->comm : heap_tracker_comm_of(tracker, tid);
 }
 
+/* Keeps the blocks that are known to be held. Returns how many. */
+static size_t keep_shown(const struct heap_sink *sink, struct heap_block *blocks, size_t nr)
+{
+	size_t nr_shown = 0;
+
+	if (!sink->windows.since_ns)
+		return nr;
+	for (size_t i = 0; i < nr; i++)
+		if (window_calls_shows(sink, &blocks[i]))
+			blocks[nr_shown++] = blocks[i];
+	return nr_shown;
+}
+
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr)
 {
 	struct heap_spaces *spaces = &tracker->table.spaces;
@@ -477,6 +562,7 @@ int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **re
 					: heap_spaces_list_held(spaces, &blocks, &nr);
 		if (err)
 			return err;
+		nr = keep_shown(&tracker->sink, blocks, nr);
 		for (size_t i = 0; i < nr; i++)
 			blocks[i].address =
 				resource_handle(blocks[i].allocated.schema, blocks[i].address);

@@ -23,7 +23,9 @@
 #include "parser/statistics/ref_counts.h"
 #include "parser/statistics/site_stats.h"
 
+struct followed_block;
 struct heap_tracker;
+struct observed_time;
 
 int heap_tracker_create(const struct heap_observer *observer, struct heap_tracker **ret);
 void heap_tracker_destroy(struct heap_tracker *tracker);
@@ -69,6 +71,16 @@ void heap_tracker_time(struct heap_tracker *tracker, uint64_t time_ns);
  * an exit does, so that what the last processes held is held at the end (process_ends.h).
  */
 int heap_tracker_settle_exits(struct heap_tracker *tracker);
+/* A window opens or closes (leakrec:window). Without windows, all time is observed. */
+int heap_tracker_window(struct heap_tracker *tracker, const struct perf_sample *sample);
+/* leakrec has looked at a block (leakrec:look). */
+int heap_tracker_look(struct heap_tracker *tracker, const struct perf_sample *sample);
+/* The windows. The tracker's. */
+const struct observed_time *heap_tracker_observed(const struct heap_tracker *tracker);
+/* What is known of a held block after its window; NULL: its window has not closed. */
+const struct followed_block *heap_tracker_followed(const struct heap_tracker *tracker,
+						   const struct heap_block *block);
+
 /* Drops the blocks of processes whose exit was told. Call it after the last event. */
 int heap_tracker_forget_exited(struct heap_tracker *tracker);
 

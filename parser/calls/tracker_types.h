@@ -13,6 +13,7 @@ enum entry_end {
 	ENTRY_JUMPED_OVER,  /* a call around it returned first: longjmp(), or a lost return */
 	ENTRY_PUSHED_OUT,   /* too many calls inside it: longjmp(), or a lost return */
 	ENTRY_RECORDING_ENDED,
+	ENTRY_WINDOW_CLOSED, /* the window closed inside the call */
 	ENTRY_NR_ENDS,
 };
 
@@ -40,6 +41,11 @@ struct heap_tracker_stats {
 	uint64_t own_mappings, own_mapped_bytes;
 	/* Forked children that forgot what they inherited, to limit memory. */
 	uint64_t forgetful_children;
+	/* In windows. Blocks that outlived their windows: unknown from then on; looked at; of
+	 * these: gone by a look. Frees and realloc()s of blocks that were not known; looks at such.
+	 */
+	uint64_t unobserved_blocks, followed_blocks, gone_blocks, unobserved_frees;
+	uint64_t looks, unknown_looks;
 };
 
 /* The owner of a mapping, by its stack. */

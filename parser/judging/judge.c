@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/judging/judge.h"
 
-#include "parser/analysis/process_views.h"
 #include "parser/statistics/idle_time.h"
-#include "parser/statistics/survival.h"
+#include "parser/judging/judge_private.h"
 
 #include <errno.h>
 #include <math.h>
@@ -33,47 +32,16 @@
 #define STOPPED_BEFORE	 0.75
 /* One process grows if it does so at more times the rate of the others at the same age. */
 #define GROWER_RATIO 3
-/* If more than this share of a site's frees was missed, that was no accident. */
-#define UNSEEN_SHARE 0.05
 
-#define NS_PER_S     1e9
+/* What comes at a steady rate comes in so many windows. */
+#define MIN_WINDOWS 3
 /*
  * A shorter recording shows no leak. A program that starts loads libraries and locales for as long,
  * which looks like growth.
  */
 #define MIN_LENGTH_NS 200000000.0
 
-#define MIN_AGE_NS   1000 /* about as long as a probe takes */
-
-struct judge {
-	const struct verdict_input *input;
-	double common_p99_ns; /* of all lifetimes */
-	double length_ns;     /* of the recording */
-	uint64_t active_ns;   /* when the program became idle, if that was near the end */
-	/* Events lost in the loss windows from [i] on. */
-	uint64_t lost_from[LOSS_MAX_WINDOWS + 1];
-	const struct loss_window *windows;
-	size_t nr_windows;
-	struct arrival *arrivals; /* for all blocks */
-	struct process_views views;
-	uint32_t *nr_of; /* of suspects, for each of views.list */
-	struct survival survival;
-	/* The blocks that are judged, and by their ages. */
-	const uint32_t *order;
-	size_t nr, nr_left;
-	uint32_t ages[LIFETIME_BUCKETS];
-	float ordinary[LIFETIME_BUCKETS];
-};
-
-static const struct heap_block *block_at(const struct judge *judge, size_t i)
-{
-	return &judge->input->held[judge->order[i]];
-}
-
-static const struct process_view *view_of(const struct judge *judge, const struct heap_block *block)
-{
-	return &judge->views.list[judge->views.of[block - judge->input->held]];
-}
+#define MIN_AGE_NS    1000 /* about as long as a probe takes */
 
 bool judge_is_left_behind(const struct judge *judge, const struct heap_block *block)
 {
@@ -89,66 +57,27 @@ uint64_t judge_age_ns(const struct judge *judge, const struct heap_block *block)
 {
 	uint64_t end_ns = view_of(judge, block)->end_ns, time_ns = block->allocated.time_ns;
 
+	/* Of blocks from before, only those are known that were still held (carried_blocks.h). */
+	if (time_ns < judge->input->start_ns)
+		time_ns = judge->input->start_ns;
+	if (judge->input->observed && judge->sure.until_ns[block - judge->input->held] < end_ns)
+		end_ns = judge->sure.until_ns[block - judge->input->held];
 	return end_ns > time_ns ? end_ns - time_ns : 0;
 }
 
-/* The number of lost events that may belong to a block allocated at @time_ns. */
-static uint64_t lost_since(const struct judge *judge, uint64_t time_ns)
+/* The part of the block's age that judge_age_ns() leaves out. */
+static uint64_t age_before_ns(const struct judge *judge, const struct heap_block *block)
 {
-	size_t low = 0, high = judge->nr_windows;
+	uint64_t start_ns = judge->input->start_ns, time_ns = block->allocated.time_ns;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (judge->windows[middle].end_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return judge->lost_from[low] + judge->input->lost_any_time;
+	return time_ns < start_ns ? start_ns - time_ns : 0;
 }
 
-unsigned int judge_doubts(const struct judge *judge, const struct heap_block *block,
-			  const struct site *site)
+double judge_stands_for(const struct judge *judge, const struct heap_block *block)
 {
-	const struct verdict_input *input = judge->input;
-	unsigned int doubts = 0;
-
-	if (input->lost_unknown || lost_since(judge, block->allocated.time_ns))
-		doubts |= DOUBT_LOST;
-	if (input->truncated)
-		doubts |= DOUBT_TRUNCATED;
-	if (!block->size_known || (input->unpaired_reallocs &&
-				   input->last_unpaired_realloc_ns >= block->allocated.time_ns))
-		doubts |= DOUBT_UNPAIRED;
-	if (site->vanished)
-		doubts |= DOUBT_UNSEEN;
-	return doubts;
-}
-
-/* Decides how many blocks are certainly held. Each lost event can explain only one block. */
-static void judge_certainty(const struct judge *judge, struct site_verdict *verdict)
-{
-	const struct site *site = verdict->site;
-	uint64_t doubtful = 0, explained, half_seen = 0;
-	unsigned int doubts = 0;
-
-	for (size_t i = 0; i < judge->nr; i++) {
-		unsigned int of_block = judge_doubts(judge, block_at(judge, i), site);
-
-		doubtful += of_block != 0;
-		doubts |= of_block;
-		half_seen += !block_at(judge, i)->size_known;
-	}
-	explained = lost_since(judge, block_at(judge, 0)->allocated.time_ns) + half_seen;
-	if (doubts & DOUBT_UNPAIRED)
-		explained += judge->input->unpaired_reallocs;
-	explained += site->vanished;
-	if ((double)site->vanished > UNSEEN_SHARE * (double)(site->frees + site->vanished) ||
-	    judge->input->lost_unknown || (doubts & DOUBT_TRUNCATED) || explained > doubtful)
-		explained = doubtful;
-	verdict->firm_blocks = verdict->held_blocks - explained;
-	verdict->doubts = verdict->firm_blocks * 2 >= verdict->held_blocks ? 0 : doubts;
+	return judge->input->observed
+		       ? followed_clock_stands_for(&judge->clock, block->allocated.time_ns)
+		       : 1;
 }
 
 /*
@@ -199,8 +128,8 @@ static void look_at_blocks(struct judge *judge, struct site_verdict *verdict)
 		uint64_t age_ns = judge_age_ns(judge, block);
 
 		verdict->exited &= view_of(judge, block)->exited;
-		if (age_ns > oldest_ns)
-			oldest_ns = age_ns;
+		if (age_ns + age_before_ns(judge, block) > oldest_ns)
+			oldest_ns = age_ns + age_before_ns(judge, block);
 		verdict->held_bytes += block->size_bytes;
 		judge->ages[lifetime_bucket(age_ns)]++;
 	}
@@ -214,13 +143,23 @@ static void look_at_blocks(struct judge *judge, struct site_verdict *verdict)
 	}
 }
 
+/* The time of an arrival: since the recording's start or, in windows, by the clock. */
+static double arrival_s(const struct judge *judge, uint64_t time_ns)
+{
+	uint64_t zero_ns = judge->input->start_ns;
+
+	if (judge->input->observed)
+		return followed_clock_at(&judge->clock, time_ns);
+	return (double)(time_ns > zero_ns ? time_ns - zero_ns : 0) / NS_PER_S;
+}
+
 /*
  * Returns the time after which the program was idle: what came then is no part of its work. A site
  * whose arrivals go on was not idle.
  */
 static double active_until_s(const struct judge *judge, size_t nr, double start_s, double end_s)
 {
-	double active_s = (double)(judge->active_ns - judge->input->start_ns) / NS_PER_S;
+	double active_s = arrival_s(judge, judge->active_ns);
 	size_t nr_later = 0;
 
 	if (active_s >= end_s || active_s <= start_s)
@@ -233,15 +172,25 @@ static double active_until_s(const struct judge *judge, size_t nr, double start_
 		       : end_s;
 }
 
+/* The pattern of suspects, the number of them and the time in which they could arrive. */
+struct fit {
+	enum growth_pattern pattern;
+	size_t nr, nr_windows; /* the windows that they came in */
+	double start_s, end_s, last_s;
+	double until_s; /* @end_s, in windows not by the clock: since the recording's start */
+	double life_s;	/* of the processes, until then */
+};
+
 /*
- * Collects the blocks of at least that age and their arrivals. *@ret_start_s to *@ret_end_s is the
- * time in which they could arrive. Returns the number of arrivals in it.
+ * Collects the blocks of at least that age and their arrivals. fit->start_s to fit->end_s is the
+ * time in which they could arrive, and fit->nr the number of arrivals in it.
  */
-static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict, double min_age_ns,
-			       double *ret_start_s, double *ret_end_s)
+static void collect_suspects(struct judge *judge, struct site_verdict *verdict, double min_age_ns,
+			     struct fit *fit)
 {
 	uint64_t zero_ns = judge->input->start_ns, start_ns = UINT64_MAX, end_ns = zero_ns;
-	size_t nr = 0, nr_active = 0;
+	double stand_for = 0, last_ns;
+	size_t nr = 0, window = 0;
 
 	for (size_t i = 0; i < judge->nr; i++) {
 		const struct heap_block *block = block_at(judge, i);
@@ -255,19 +204,33 @@ static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict
 		if ((double)judge_age_ns(judge, block) < min_age_ns)
 			continue;
 		judge->arrivals[nr++] = (struct arrival){
-			.time_s = (double)(time_ns > zero_ns ? time_ns - zero_ns : 0) / NS_PER_S,
+			.time_s = arrival_s(judge, time_ns),
 			.bytes = (double)block->size_bytes,
 		};
+		if (judge->input->observed) {
+			size_t in = observed_time_nr_before(judge->input->observed, time_ns);
+
+			fit->nr_windows += in != window;
+			window = in;
+		}
 		verdict->suspect_bytes += block->size_bytes;
+		stand_for += judge_stands_for(judge, block);
 	}
 	verdict->suspect_blocks = nr;
-	*ret_start_s = (double)(start_ns - zero_ns) / NS_PER_S;
-	*ret_end_s = ((double)(end_ns - zero_ns) - min_age_ns) / NS_PER_S;
-	*ret_end_s = active_until_s(judge, nr, *ret_start_s, *ret_end_s);
+	if (nr)
+		verdict->stands_for = stand_for / (double)nr;
+	last_ns = (double)(end_ns - zero_ns) - min_age_ns;
+	fit->until_s = last_ns / NS_PER_S;
+	fit->start_s = arrival_s(judge, start_ns);
+	fit->end_s = judge->input->observed ? arrival_s(judge, zero_ns + (uint64_t)fmax(0, last_ns))
+					    : fit->until_s;
+	fit->end_s = active_until_s(judge, nr, fit->start_s, fit->end_s);
+	if (!judge->input->observed)
+		fit->until_s = fit->end_s;
+	fit->life_s = fit->until_s - (double)(start_ns - zero_ns) / NS_PER_S;
 	for (size_t i = 0; i < nr; i++)
-		if (judge->arrivals[i].time_s <= *ret_end_s)
-			judge->arrivals[nr_active++] = judge->arrivals[i];
-	return nr_active;
+		if (judge->arrivals[i].time_s <= fit->end_s)
+			judge->arrivals[fit->nr++] = judge->arrivals[i];
 }
 
 static int compare_times(const void *a, const void *b)
@@ -276,13 +239,6 @@ static int compare_times(const void *a, const void *b)
 
 	return (x > y) - (x < y);
 }
-
-/* The pattern of suspects, the number of them and the time in which they could arrive. */
-struct fit {
-	enum growth_pattern pattern;
-	size_t nr;
-	double start_s, end_s, last_s;
-};
 
 /* The age of its process when the block was allocated. */
 static double process_age_s(const struct judge *judge, const struct heap_block *block)
@@ -382,7 +338,7 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 			 struct growth_rate *rate)
 {
 	struct process_clock clock;
-	double from_s = fit->start_s, until_s = fit->end_s, share;
+	double from_s = fit->start_s, until_s = fit->until_s, share;
 
 	process_views_clock(&judge->views, judge->order, judge->nr, judge->nr_left, min_age_ns,
 			    until_s, &clock);
@@ -393,10 +349,20 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 	}
 	fit->pattern = growth_fit(judge->arrivals, fit->nr, fit->start_s, fit->end_s, rate);
 	fit->last_s = fit->nr ? judge->arrivals[fit->nr - 1].time_s : 0;
-	if (clock.began_together && fit->pattern == GROWTH_STEADY)
+	if (clock.began_together && fit->pattern == GROWTH_STEADY) {
+		/* Back from the clock of windows. */
+		rate->from_s *= until_s / fit->end_s;
+		rate->to_s *= until_s / fit->end_s;
 		return;
+	}
 	if (fit->pattern == GROWTH_STEADY) {
 		share = (double)clock.nr_present / (double)clock.nr;
+		/* Their ages are not by the clock. */
+		if (judge->input->observed)
+			share *= until_s /
+				 fmax(arrival_s(judge, judge->input->start_ns +
+							       (uint64_t)(until_s * NS_PER_S)),
+				      1e-9);
 		rate->blocks_per_s *= share;
 		rate->blocks_error *= share;
 		rate->bytes_per_s *= share;
@@ -450,27 +416,49 @@ static enum verdict judge_kept(const struct judge *judge, const struct site_verd
 	return VERDICT_UNCLEAR;
 }
 
+static void init_survival(struct judge *judge, const struct site *site,
+			  struct site_verdict *verdict)
+{
+	if (!judge->input->observed) {
+		survival_init(&judge->survival, site, site_stats_origin(judge->input->sites),
+			      judge->input->end_ns);
+		return;
+	}
+	survival_init_windows(&judge->survival, site, judge->ages);
+	/* Short lives are seen more often than long ones. */
+	verdict->median_s = survival_quantile(&judge->survival, 0.5) / NS_PER_S;
+	verdict->p99_s = survival_quantile(&judge->survival, 0.99) / NS_PER_S;
+	verdict->stays = judge->survival.stays;
+}
+
 void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		  struct site_verdict *verdict, struct judged_ages *ret)
 {
 	const struct site *site = verdict->site;
 	bool freed = site->frees > 0;
-	struct fit fit;
-	double life_s;
+	struct fit fit = {0};
+	double kept;
 	float lowest = 1;
-	uint64_t nr_kept;
 
 	judge->order = order;
 	judge->nr = verdict->held_blocks;
 	judge->nr_left = nr_left;
+	verdict->stands_for = 1;
+	verdict->stays = -1;
+	verdict->in_windows = judge->input->observed != NULL;
+	if (judge->input->observed)
+		followed_clock_init(&judge->clock, judge->input->observed, site,
+				    site_stats_origin(judge->input->sites), judge->input->end_ns);
 	*ret = (struct judged_ages){.ordinary = freed ? judge->ordinary : NULL};
 	look_at_blocks(judge, verdict);
-	judge_certainty(judge, verdict);
+	judge_certainty_of(judge, verdict);
 	if (freed) {
-		survival_init(&judge->survival, site, site_stats_origin(judge->input->sites),
-			      judge->input->end_ns);
+		init_survival(judge, site, verdict);
 		ret->suspect_ns = suspect_age_ns(judge, &lowest);
 	}
+	/* Younger ones have not had enough looks. */
+	if (judge->input->observed && ret->suspect_ns >= 0)
+		ret->suspect_ns = fmax(ret->suspect_ns, judge->sure.youngest_ns);
 	if (judge_is_left_behind(judge, block_at(judge, 0))) {
 		verdict->verdict = VERDICT_AT_EXIT;
 		return;
@@ -479,15 +467,18 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		verdict->verdict = lowest <= UNCLEAR_ORDINARY ? VERDICT_UNCLEAR : VERDICT_NOT_YET;
 		return;
 	}
-	fit.nr = collect_suspects(judge, verdict, ret->suspect_ns, &fit.start_s, &fit.end_s);
-	life_s = fit.end_s - fit.start_s;
+	collect_suspects(judge, verdict, ret->suspect_ns, &fit);
 	fit_suspects(judge, ret->suspect_ns, &fit, &verdict->rate);
-	/* The short life of a process has no rate. */
-	if (fit.pattern == GROWTH_STEADY && life_s * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
+	/* The short life of a process has no rate, nor have a few moments. */
+	if (fit.pattern == GROWTH_STEADY &&
+	    (fit.life_s * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns ||
+	     (judge->input->observed && fit.nr_windows < MIN_WINDOWS)))
 		fit.pattern = GROWTH_FEW;
 	/* What other processes left behind was not freed. */
-	nr_kept = verdict->suspect_blocks + nr_left;
-	verdict->verdict = freed && (double)nr_kept < NEVER_FREED_SHARE * (double)site->allocations
+	kept = judge->input->observed && freed
+		       ? judge->survival.stays
+		       : (double)(verdict->suspect_blocks + nr_left) / (double)site->allocations;
+	verdict->verdict = freed && kept < NEVER_FREED_SHARE
 				   ? judge_overdue(&fit)
 				   : judge_kept(judge, verdict, fit.pattern);
 	if (judge->length_ns < MIN_LENGTH_NS &&
@@ -514,14 +505,6 @@ static int look_at_all(struct judge *judge)
 	}
 	site_sum_deinit(&all);
 	return err;
-}
-
-static void sum_losses(struct judge *judge)
-{
-	if (judge->input->loss_windows)
-		judge->windows = loss_windows_list(judge->input->loss_windows, &judge->nr_windows);
-	for (size_t i = judge->nr_windows; i-- > 0;)
-		judge->lost_from[i] = judge->lost_from[i + 1] + judge->windows[i].lost;
 }
 
 static int find_views(struct judge *judge)
@@ -555,8 +538,11 @@ int judge_create(const struct verdict_input *input, struct judge **ret)
 		return -ENOMEM;
 	if (input->end_ns > input->start_ns)
 		judge->length_ns = (double)(input->end_ns - input->start_ns);
-	sum_losses(judge);
+	judge_sum_losses(judge);
 	err = find_views(judge);
+	if (!err && input->observed)
+		err = sure_ages_find(input->held, input->nr_held, input->followed, input->context,
+				     &judge->sure);
 	return err ? err : look_at_all(judge);
 }
 
@@ -567,5 +553,6 @@ void judge_destroy(struct judge *judge)
 	free(judge->arrivals);
 	process_views_deinit(&judge->views);
 	free(judge->nr_of);
+	sure_ages_deinit(&judge->sure);
 	free(judge);
 }

@@ -38,6 +38,12 @@ bool judge_is_left_behind(const struct judge *judge, const struct heap_block *bl
 /* The block's age at the end of the recording or of its process. */
 uint64_t judge_age_ns(const struct judge *judge, const struct heap_block *block);
 
+/*
+ * For how many of the program's blocks @block stands: 1, unless the recording is in windows. Its
+ * kind is the one that was judged last.
+ */
+double judge_stands_for(const struct judge *judge, const struct heap_block *block);
+
 /* What could explain that the block seems held: bits of enum doubt. */
 unsigned int judge_doubts(const struct judge *judge, const struct heap_block *block,
 			  const struct site *site);

@@ -15,7 +15,8 @@ const char *verdict_name(enum verdict verdict)
 
 const char *doubt_name(unsigned int index)
 {
-	static const char *const names[DOUBT_NR] = {"lost", "truncated", "unpaired", "unseen-free"};
+	static const char *const names[DOUBT_NR] = {"lost", "truncated", "unpaired", "unseen-free",
+						    "unobserved"};
 
 	return names[index];
 }

@@ -17,6 +17,9 @@
 #include "parser/analysis/loss_windows.h"
 #include "parser/statistics/site_stats.h"
 #include "parser/statistics/stack_functions.h"
+#include "parser/windows/sure_ages.h"
+
+struct observed_time;
 
 /* In the order of display. */
 enum verdict {
@@ -40,15 +43,17 @@ enum doubt {
 	DOUBT_TRUNCATED = 1 << 1, /* the recording was cut off */
 	DOUBT_UNPAIRED = 1 << 2,  /* its call, or a later realloc(), lacks its entry or return */
 	DOUBT_UNSEEN = 1 << 3, /* frees of its site were missed: addresses were allocated again */
-	DOUBT_NR = 4,
+	DOUBT_UNOBSERVED = 1 << 4, /* its window has closed; looks do not prove that it is held */
+	DOUBT_NR = 5,
 };
 
 /* The name of bit @index: "lost", "truncated". */
 const char *doubt_name(unsigned int index);
 
 struct block_verdict {
-	uint32_t site;	/* index into verdicts.sites */
-	float ordinary; /* the probability that it will be freed as others are; -1: not known */
+	uint32_t site;	  /* index into verdicts.sites */
+	float ordinary;	  /* the probability that it will be freed as others are; -1: not known */
+	float stands_for; /* so many blocks of the program; 1, unless the recording is in windows */
 	uint8_t verdict, doubts;
 };
 
@@ -60,10 +65,13 @@ struct site_verdict {
 	uint64_t firm_blocks;			/* a lower bound of the blocks certainly held */
 	uint64_t suspect_blocks, suspect_bytes; /* the ones of the verdict */
 	bool exited;				/* all processes that held them have exited */
-	double oldest_s;			/* age of the oldest block */
-	double median_s, p99_s;			/* lifetimes of freed blocks; -1: there are none */
-	bool has_rate;				/* VERDICT_GROWTH */
-	struct growth_rate rate;		/* times are since the recording's start */
+	bool in_windows;			/* only a part of the time was observed */
+	double stands_for;	/* a suspect, on average: block_verdict.stands_for */
+	double oldest_s;	/* age of the oldest block */
+	double median_s, p99_s; /* lifetimes of freed blocks; -1: there are none */
+	double stays;  /* in windows: the estimated share of its blocks that stays; -1: not known */
+	bool has_rate; /* VERDICT_GROWTH */
+	struct growth_rate rate; /* times are since the recording's start */
 	/* its blocks by time: blocks[order[first]] ..., held_blocks of them */
 	size_t first;
 	uint32_t cause; /* index into verdicts.causes */
@@ -112,7 +120,13 @@ struct verdict_input {
 	int (*places_of)(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max,
 			 size_t *ret_nr);
 	void *stacks;
-	const uint8_t *reach; /* enum reach_class of each of @held; NULL: nothing was scanned */
+	/*
+	 * A recording in windows: the time that was observed, and what is known of a block after
+	 * its window (NULL: it has not closed). @observed NULL: all time was observed.
+	 */
+	const struct observed_time *observed;
+	followed_fn *followed; /* with @context */
+	const uint8_t *reach;  /* enum reach_class of each of @held; NULL: nothing was scanned */
 	/* Causes of doubt. */
 	const struct loss_windows *loss_windows; /* may be NULL */
 	uint64_t lost_any_time;

@@ -6,6 +6,7 @@
 #ifndef LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 #define LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 
+#include "common/schema/look_state.h"
 #include "common/schema/memory_values.h"
 #include "common/schema/reach_class.h"
 #include "common/schema/resource_schema.h"
@@ -38,7 +39,10 @@ struct perf_event_desc {
 	bool is_memory;	    /* leakrec:memory, likewise: its turn; args[] by enum memory_value */
 	bool is_reach;	    /* leakrec:reach, likewise: its class; args[] by enum reach_value */
 	bool is_holder;	    /* leakrec:holder, likewise: its number; mark_text: its name */
-	bool is_unseen;	    /* leakrec:unseen, which is_holder, too: mark_text: what was not seen */
+	bool is_window;	    /* leakrec:window, likewise: 1: it opens, 0: it has closed; args[]: enum
+			       window_value */
+	bool is_look;	    /* leakrec:look, likewise: enum look_state; args[] by enum look_value */
+	bool is_unseen;	 /* leakrec:unseen, which is_holder, too: mark_text: what was not seen */
 };
 
 /* True for an allocation, a release or the like. */

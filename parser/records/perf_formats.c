@@ -315,16 +315,39 @@ static void bind_syscall(struct tep_event *format, const char *name, struct perf
 	event->desc.is_syscall_exit = is_exit;
 }
 
-/* Returns whether all values are there. */
+/* Finds values that are read like arguments. Returns whether all are there. */
+static bool bind_values(struct tep_event *format, const char *const *names, size_t nr,
+			struct perf_event_fields *fields)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!find_field(format, names[i], &fields->args[i]))
+			return false;
+	return true;
+}
+
 static bool bind_memory(struct tep_event *format, struct perf_event_fields *fields)
 {
 	static const char *const names[MEMORY_NR_VALUES] = MEMORY_VALUE_NAMES;
 
 	_Static_assert(MEMORY_NR_VALUES <= PERF_MAX_ARGS, "values are read like arguments");
-	for (size_t i = 0; i < MEMORY_NR_VALUES; i++)
-		if (!find_field(format, names[i], &fields->args[i]))
-			return false;
-	return find_field(format, MEMORY_FIELD_TURN, &fields->mark_number);
+	return bind_values(format, names, MEMORY_NR_VALUES, fields) &&
+	       find_field(format, MEMORY_FIELD_TURN, &fields->mark_number);
+}
+
+static bool bind_window(struct tep_event *format, struct perf_event_fields *fields)
+{
+	/* Older recordings have no pace. */
+	find_field(format, WINDOW_FIELD_PACE, &fields->args[WINDOW_PACE]);
+	return find_field(format, WINDOW_FIELD_OPEN, &fields->mark_number);
+}
+
+static bool bind_look(struct tep_event *format, struct perf_event_fields *fields)
+{
+	static const char *const names[LOOK_NR_VALUES] = LOOK_VALUE_NAMES;
+
+	_Static_assert(LOOK_NR_VALUES <= PERF_MAX_ARGS, "values are read like arguments");
+	return bind_values(format, names, LOOK_NR_VALUES, fields) &&
+	       find_field(format, LOOK_FIELD_STATE, &fields->mark_number);
 }
 
 /* The same for what leakscan has said. */
@@ -360,6 +383,10 @@ static bool bind_own(struct tep_event *format, struct perf_event *event)
 		desc->is_mark = desc->is_memory = bind_memory(format, &event->fields);
 	else if (strcmp(format->name, "reach") == 0)
 		desc->is_mark = desc->is_reach = bind_reach(format, &event->fields);
+	else if (strcmp(format->name, "window") == 0)
+		desc->is_mark = desc->is_window = bind_window(format, &event->fields);
+	else if (strcmp(format->name, "look") == 0)
+		desc->is_mark = desc->is_look = bind_look(format, &event->fields);
 	else if (strcmp(format->name, "holder") == 0 || strcmp(format->name, "unseen") == 0)
 		desc->is_mark = desc->is_holder =
 			find_field(format, HOLDER_FIELD_NUMBER, number) &&

@@ -298,6 +298,10 @@ static __attribute__((noinline)) bool read_others(const struct perf_event *event
 		nr_values = MEMORY_NR_VALUES;
 	else if (event->desc.is_reach)
 		nr_values = REACH_NR_VALUES;
+	else if (event->desc.is_look)
+		nr_values = LOOK_NR_VALUES;
+	else if (event->desc.is_window)
+		nr_values = WINDOW_NR_VALUES;
 	for (size_t i = 0; i < nr_values; i++)
 		if (!perf_field_read(&event->fields.args[i], raw, raw_bytes, &sample->args[i]))
 			return false;

@@ -29,6 +29,10 @@ static void free_history(struct site_history *history)
 {
 	if (history)
 		lifetime_sketch_deinit(&history->lifetimes);
+	if (history && history->windows)
+		lifetime_sketch_deinit(&history->windows->unobserved);
+	if (history)
+		free(history->windows);
 	free(history);
 }
 
@@ -123,6 +127,13 @@ static inline void add_present(struct site_stats *stats, uint64_t bytes, uint64_
 	stats->nr_peaks++;
 }
 
+static void fold_counts(uint32_t *counts)
+{
+	for (size_t i = 0; i < SITE_PERIODS / 2; i++)
+		counts[i] = counts[2 * i] + counts[2 * i + 1];
+	memset(&counts[SITE_PERIODS / 2], 0, SITE_PERIODS / 2 * sizeof(*counts));
+}
+
 /* Doubles the periods. */
 static void fold(struct site_history *history)
 {
@@ -138,6 +149,10 @@ static void fold(struct site_history *history)
 		};
 	}
 	memset(&periods[SITE_PERIODS / 2], 0, sizeof(history->periods) / 2);
+	if (history->windows) {
+		fold_counts(history->windows->outlived);
+		fold_counts(history->windows->followed);
+	}
 	history->shift++;
 }
 
@@ -242,9 +257,13 @@ static inline int end_block(struct site_stats *stats, struct site *site,
 	return err;
 }
 
-static uint64_t lifetime_ns(const struct site_block *block, uint64_t time_ns)
+/* What a block lived before the first period is not counted: nothing is known of others then. */
+static uint64_t lifetime_ns(const struct site_stats *stats, const struct site_block *block,
+			    uint64_t time_ns)
 {
-	return time_ns > block->time_ns ? time_ns - block->time_ns : 0;
+	uint64_t from_ns = block->time_ns > stats->origin_ns ? block->time_ns : stats->origin_ns;
+
+	return time_ns > from_ns ? time_ns - from_ns : 0;
 }
 
 int site_stats_leave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
@@ -259,7 +278,7 @@ int site_stats_leave(struct site_stats *stats, const struct site_block *block, u
 	if (err)
 		return err;
 	site->frees++;
-	return lifetime_sketch_add(&site->history->lifetimes, lifetime_ns(block, time_ns));
+	return lifetime_sketch_add(&site->history->lifetimes, lifetime_ns(stats, block, time_ns));
 }
 
 void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id)
@@ -290,6 +309,59 @@ int site_stats_drop(struct site_stats *stats, const struct site_block *block, ui
 	save_at_peak(stats, site);
 	site->dropped++;
 	return end_block(stats, site, block, time_ns);
+}
+
+/*
+ * Counts a block that outlived its window. Returns the index of its period, or -ENOMEM. The periods
+ * last as long as the windows: they are folded together.
+ */
+static int outlive(const struct site_stats *stats, struct site *site,
+		   const struct site_block *block)
+{
+	struct site_history *history;
+	size_t index;
+	int err = site->history ? 0 : begin_history(stats, site);
+
+	if (err)
+		return err;
+	history = site->history;
+	if (!history->windows)
+		history->windows = calloc(1, sizeof(*history->windows));
+	if (!history->windows)
+		return -ENOMEM;
+	index = (size_t)(period_of(stats, history, block->time_ns) - history->periods);
+	history->windows->outlived[index]++;
+	return (int)index;
+}
+
+int site_stats_lose_sight(struct site_stats *stats, const struct site_block *block,
+			  uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+	int err;
+
+	if (!site)
+		return 0;
+	save_at_peak(stats, site);
+	err = outlive(stats, site, block);
+	if (err >= 0)
+		err = end_block(stats, site, block, time_ns);
+	if (err)
+		return err;
+	site->unobserved++;
+	return lifetime_sketch_add(&site->history->windows->unobserved,
+				   lifetime_ns(stats, block, time_ns));
+}
+
+int site_stats_follow(struct site_stats *stats, const struct site_block *block)
+{
+	struct site *site = find(stats, block->stack_id);
+	int index = site ? outlive(stats, site, block) : 0;
+
+	if (!site || index < 0)
+		return index;
+	site->history->windows->followed[index]++;
+	return 0;
 }
 
 int site_stats_exit(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
@@ -357,7 +429,7 @@ void site_stats_unleave(struct site_stats *stats, const struct site_block *block
 	site->frees--;
 	site->held_bytes += block->size_bytes;
 	add_present(stats, block->size_bytes, time_ns);
-	lifetime_sketch_remove(&site->history->lifetimes, lifetime_ns(block, time_ns));
+	lifetime_sketch_remove(&site->history->lifetimes, lifetime_ns(stats, block, time_ns));
 }
 
 const struct site *site_stats_list(const struct site_stats *stats, size_t *ret_nr)
@@ -369,6 +441,24 @@ const struct site *site_stats_list(const struct site_stats *stats, size_t *ret_n
 const struct site *site_stats_find(const struct site_stats *stats, uint32_t stack_id)
 {
 	return find(stats, stack_id);
+}
+
+/* The periods of @sum are at least as long as those of @history. */
+static int add_windows(struct site_history *sum, const struct site_history *history)
+{
+	const struct site_windows *from = history->windows;
+
+	if (!sum->windows)
+		sum->windows = calloc(1, sizeof(*sum->windows));
+	if (!sum->windows)
+		return -ENOMEM;
+	for (size_t i = 0; i < SITE_PERIODS; i++) {
+		size_t index = i >> (sum->shift - history->shift);
+
+		sum->windows->outlived[index] += from->outlived[i];
+		sum->windows->followed[index] += from->followed[i];
+	}
+	return lifetime_sketch_merge(&sum->windows->unobserved, &from->unobserved);
 }
 
 /* Adds the history of one site to another's, whose periods first become at least as long. */
@@ -383,6 +473,8 @@ static int add_history(struct site_history *sum, const struct site_history *hist
 		period->ended += history->periods[i].ended;
 		add_bytes(period, (uint64_t)history->periods[i].added_bytes);
 	}
+	if (history->windows && add_windows(sum, history))
+		return -ENOMEM;
 	return lifetime_sketch_merge(&sum->lifetimes, &history->lifetimes);
 }
 
@@ -409,6 +501,7 @@ int site_stats_sum(const struct site_stats *stats, struct site *sum, const struc
 	sum->allocations += site->allocations;
 	sum->frees += site->frees;
 	sum->dropped += site->dropped;
+	sum->unobserved += site->unobserved;
 	sum->temporaries += site->temporaries;
 	sum->allocated_bytes += site->allocated_bytes;
 	sum->held_bytes += site->held_bytes;

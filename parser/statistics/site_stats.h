@@ -26,10 +26,19 @@ struct site_period {
 	int64_t added_bytes; /* allocated minus ended */
 };
 
+/* Blocks that outlived the window in which they were allocated (parser/windows). */
+struct site_windows {
+	/* How old the blocks were that are unknown from the end of their window on. */
+	struct lifetime_sketch unobserved;
+	/* All of them, and those that leakrec looked at, by the period of their allocation. */
+	uint32_t outlived[SITE_PERIODS], followed[SITE_PERIODS];
+};
+
 struct site_history {
 	struct lifetime_sketch lifetimes; /* of freed blocks */
 	uint8_t shift; /* a period is 2^shift ns; the first one begins at site_stats_origin() */
 	struct site_period periods[SITE_PERIODS];
+	struct site_windows *windows; /* NULL: no block outlived its window */
 };
 
 struct site {
@@ -37,7 +46,8 @@ struct site {
 	uint32_t peak_nr;  /* the last peak before the last change; private to site_stats */
 	uint32_t vanished; /* blocks whose free was missed: their address was allocated again */
 	uint64_t allocations, frees;
-	uint64_t dropped; /* blocks that ended when their process executed another program */
+	uint64_t dropped;    /* blocks that ended when their process executed another program */
+	uint64_t unobserved; /* blocks that are unknown from the end of their window on */
 	uint64_t exited, exited_bytes; /* held blocks whose process has exited */
 	uint64_t temporaries;	       /* frees before the thread's next allocation */
 	uint64_t allocated_bytes;      /* blocks of unknown size count as 0 */
@@ -51,7 +61,7 @@ struct site {
 /* The held blocks of @site. */
 static inline uint64_t site_held_blocks(const struct site *site)
 {
-	return site->allocations - site->frees - site->vanished - site->dropped;
+	return site->allocations - site->frees - site->vanished - site->dropped - site->unobserved;
 }
 
 /* Those of living processes. */
@@ -90,6 +100,11 @@ void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id);
 int site_stats_vanish(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
 /* The block ended at @time_ns, when its process executed another program. */
 int site_stats_drop(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
+/* It is not known what became of the block after its window closed, at @time_ns. */
+int site_stats_lose_sight(struct site_stats *stats, const struct site_block *block,
+			  uint64_t time_ns);
+/* The block has outlived its window, and leakrec looks at it. It is held as before. */
+int site_stats_follow(struct site_stats *stats, const struct site_block *block);
 /*
  * The process that holds the block exited at @time_ns. The block stays held: nothing will release
  * it.

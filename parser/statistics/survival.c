@@ -14,6 +14,8 @@ double survival_opportunities(const struct survival *survival, double age_ns)
 	double before_ns = survival->elapsed_ns - age_ns, period_ns, nr = 0;
 	size_t whole;
 
+	if (survival->in_windows)
+		return survival->opportunities[lifetime_bucket((uint64_t)age_ns)];
 	if (before_ns < 0)
 		return 0;
 	/* At most one block, which was not freed (site_stats.h). */
@@ -109,6 +111,58 @@ void survival_init(struct survival *survival, const struct site *site, uint64_t 
 		return;
 	weigh(survival, &site->history->lifetimes);
 	fit_tail(survival, &site->history->lifetimes);
+}
+
+/*
+ * Kaplan and Meier's estimate by buckets of age. Of the blocks that were observed to that age, some
+ * end (@lifetimes), and others are observed no longer, at any time within the bucket. So half of
+ * these count as observed in it, as in a life table.
+ */
+static void estimate(struct survival *survival, const struct lifetime_sketch *unobserved,
+		     const struct lifetime_sketch *lifetimes, const uint32_t *held)
+{
+	double share = 1, at_risk = survival->allocations;
+
+	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++) {
+		double ended = lifetime_sketch_count(lifetimes, i);
+		double left = (double)lifetime_sketch_count(unobserved, i) + held[i];
+		double drop = ended > 0 ? share * ended / (at_risk - left / 2) : 0;
+
+		survival->opportunities[i] = share > 0 ? at_risk / share : 0;
+		survival->weight_from[i] = survival->allocations * drop;
+		share = fmax(0, share - drop);
+		at_risk -= ended + left;
+	}
+	survival->stays = share;
+	for (unsigned int i = LIFETIME_BUCKETS; i-- > 0;)
+		survival->weight_from[i] += survival->weight_from[i + 1];
+}
+
+void survival_init_windows(struct survival *survival, const struct site *site, const uint32_t *held)
+{
+	const struct lifetime_sketch none = {0}, *unobserved = &none;
+
+	memset(survival, 0, sizeof(*survival));
+	survival->site = site;
+	survival->in_windows = true;
+	if (site->history->windows)
+		unobserved = &site->history->windows->unobserved;
+	survival->allocations = (double)lifetime_sketch_total(&site->history->lifetimes) +
+				(double)lifetime_sketch_total(unobserved);
+	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++)
+		survival->allocations += held[i];
+	estimate(survival, unobserved, &site->history->lifetimes, held);
+	fit_tail(survival, &site->history->lifetimes);
+}
+
+double survival_quantile(const struct survival *survival, double quantile)
+{
+	double left = (1 - quantile) * survival->weight_from[0];
+	unsigned int i = 0;
+
+	while (i + 1 < LIFETIME_BUCKETS && survival->weight_from[i + 1] > left)
+		i++;
+	return lifetime_bucket_value(i);
 }
 
 double survival_expected(const struct survival *survival, double age_ns)

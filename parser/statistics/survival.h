@@ -23,11 +23,25 @@ struct survival {
 	double tail_deaths;  /* their effective number as evidence */
 	double tail_log_sum; /* of log(lifetime / tail_ns), over @tail_deaths */
 	double weight_from[LIFETIME_BUCKETS + 1]; /* of the blocks in this bucket or one above */
+	/* In windows: survival_opportunities() by age; and the share of blocks that stays. */
+	bool in_windows;
+	double opportunities[LIFETIME_BUCKETS];
+	double stays;
 };
 
 /* @end_ns is when the recording ended. */
 void survival_init(struct survival *survival, const struct site *site, uint64_t origin_ns,
 		   uint64_t end_ns);
+
+/*
+ * The same for a recording in windows: a block is observed until its window closes, or as long as
+ * it is followed. @held: how many held blocks have surely lived so long, by lifetime_bucket().
+ */
+void survival_init_windows(struct survival *survival, const struct site *site,
+			   const uint32_t *held);
+
+/* The time within which that share of the blocks that end have ended. */
+double survival_quantile(const struct survival *survival, double quantile);
 
 /* The number of the site's blocks allocated @age_ns or longer before the end. */
 double survival_opportunities(const struct survival *survival, double age_ns);

@@ -221,6 +221,22 @@ static void count_reach(struct leak_reach *to, enum reach_group group, uint64_t 
 	to->bytes[group] += bytes;
 }
 
+static void count_estimate(struct leak_estimate *to, double nr, uint64_t bytes)
+{
+	to->blocks += nr;
+	to->bytes += nr * (double)bytes;
+	to->blocks_variance += nr * nr;
+	to->bytes_variance += nr * nr * (double)bytes * (double)bytes;
+}
+
+static void add_estimate(struct leak_estimate *to, const struct leak_estimate *from)
+{
+	to->blocks += from->blocks;
+	to->bytes += from->bytes;
+	to->blocks_variance += from->blocks_variance;
+	to->bytes_variance += from->bytes_variance;
+}
+
 static void add_reach(struct leak_reach *to, const struct leak_reach *from)
 {
 	for (int i = 0; i < REACH_NR_GROUPS; i++) {
@@ -276,11 +292,15 @@ static void choose(struct chooser *chooser, size_t index)
 	site->bytes += block->size_bytes;
 	site->firm_blocks += !report->verdicts.blocks[index].doubts;
 	count_reach(&site->reach, group, block->size_bytes);
+	count_estimate(&site->estimate, report->verdicts.blocks[index].stands_for,
+		       block->size_bytes);
 	if (kind_of_schema(block->allocated.schema))
 		return;
 	report->exited_blocks += has_exited(report, block);
 	report->blocks_of[verdict]++;
 	report->bytes_of[verdict] += block->size_bytes;
+	count_estimate(&report->estimate_of[verdict], report->verdicts.blocks[index].stands_for,
+		       block->size_bytes);
 	count_reach(&report->reach_of[verdict], group, block->size_bytes);
 }
 
@@ -364,6 +384,7 @@ static void arrange_causes(struct leak_report *report)
 		cause->blocks += site->blocks;
 		cause->bytes += site->bytes;
 		add_reach(&cause->reach, &site->reach);
+		add_estimate(&cause->estimate, &site->estimate);
 	}
 	if (report->options->order == LEAK_ORDER_SIZE)
 		qsort(report->causes, report->nr_causes, sizeof(*report->causes),
@@ -401,6 +422,7 @@ static void arrange_sites(struct leak_report *report)
 		report->memory_sites++;
 		report->held_blocks += site.blocks;
 		report->held_bytes += site.bytes;
+		add_estimate(&report->estimate, &site.estimate);
 		report->sites_of[verdict->verdict]++;
 		report->firm_blocks += site.firm_blocks;
 	}
@@ -443,6 +465,11 @@ int leak_report_stack_identity(const struct leak_report *report, uint32_t stack_
 	return err;
 }
 
+static const struct followed_block *followed(const void *context, const struct heap_block *block)
+{
+	return heap_tracker_followed(context, block);
+}
+
 static int judge(struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
@@ -458,6 +485,8 @@ static int judge(struct leak_report *report)
 		.functions_of = stack_functions_of,
 		.places_of = stack_places_of,
 		.stacks = analysis->stacks,
+		.observed = report->in_windows ? heap_tracker_observed(analysis->heaps) : NULL,
+		.followed = followed,
 		.reach = report->reach,
 		.loss_windows = analysis->loss_windows,
 		.lost_any_time = analysis->lost_any_time,
@@ -516,7 +545,11 @@ int leak_report_init(struct leak_report *report, struct analysis *analysis,
 {
 	int err;
 
-	*report = (struct leak_report){.analysis = analysis, .options = options};
+	*report = (struct leak_report){
+		.analysis = analysis,
+		.options = options,
+		.in_windows = analysis_is_in_windows(analysis),
+	};
 	err = heap_tracker_held(analysis->heaps, &report->held, &report->nr_held);
 	if (!err)
 		err = read_reach(report);

@@ -52,6 +52,15 @@ struct leak_reach {
 };
 
 /*
+ * What the program holds, estimated from the blocks that leakrec looked at. Where all time was
+ * observed, it is what is listed. The errors are one standard deviation.
+ */
+struct leak_estimate {
+	double blocks, bytes;
+	double blocks_variance, bytes_variance;
+};
+
+/*
  * The shown blocks of a site. A block is shown if no filter and no suppression hides it, also
  * beyond options.limit.
  */
@@ -59,6 +68,7 @@ struct leak_site {
 	uint32_t site; /* index into verdicts.sites */
 	uint64_t blocks, bytes;
 	uint64_t firm_blocks; /* at least so many of @blocks are certainly held */
+	struct leak_estimate estimate;
 	struct leak_reach reach;
 };
 
@@ -67,6 +77,7 @@ struct leak_cause {
 	uint32_t cause;	  /* index into verdicts.causes */
 	size_t first, nr; /* sites: leak_report.sites_by_cause[first] ..., the worst first */
 	uint64_t blocks, bytes;
+	struct leak_estimate estimate;
 	struct leak_reach reach;
 };
 
@@ -98,6 +109,8 @@ struct leak_report {
 	uint64_t suppressed_blocks, suppressed_bytes;
 	/* The rest is about shown blocks of memory only. */
 	uint64_t held_blocks, held_bytes;
+	bool in_windows; /* held blocks are a sample of those that the program holds: */
+	struct leak_estimate estimate, estimate_of[VERDICT_NR];
 	uint64_t exited_blocks; /* of these: held by a process until it exited */
 	uint64_t memory_sites;
 	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */

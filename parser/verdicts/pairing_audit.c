@@ -37,6 +37,12 @@ static const struct audit_finding findings[AUDIT_NR_KINDS] = {
 			.what = "calls that had not returned when the recording ended",
 			.effect = "none, unless longjmp() left them: then a block each is missing",
 		},
+	[AUDIT_ENTRY_WINDOW_CLOSED] =
+		{
+			.key = "entry-window-closed",
+			.what = "calls that had not returned when a window closed",
+			.effect = "none: a block each is missing, like those between windows",
+		},
 	[AUDIT_RETURN_AT_START] =
 		{
 			.key = "return-at-start",
@@ -101,6 +107,7 @@ void pairing_audit(const struct analysis *analysis, struct audit_finding ret[AUD
 		[AUDIT_ENTRY_JUMPED_OVER] = stats->entries[ENTRY_JUMPED_OVER],
 		[AUDIT_ENTRY_PUSHED_OUT] = stats->entries[ENTRY_PUSHED_OUT],
 		[AUDIT_ENTRY_RECORDING_ENDED] = stats->entries[ENTRY_RECORDING_ENDED],
+		[AUDIT_ENTRY_WINDOW_CLOSED] = stats->entries[ENTRY_WINDOW_CLOSED],
 		[AUDIT_RETURN_AT_START] = stats->returns_at_start,
 		[AUDIT_RETURN_LATER] = stats->returns_without_entry - stats->returns_at_start,
 		[AUDIT_UNSEEN_FREES] = stats->anomalies[ANOMALY_STILL_HELD],

@@ -80,6 +80,7 @@ static void judge_site(struct verdicts *verdicts, const struct verdict_input *in
 		block->verdict = (uint8_t)site->verdict;
 		if (site->verdict != VERDICT_AT_EXIT && (double)age_ns < ages.suspect_ns)
 			block->verdict = VERDICT_NOT_YET;
+		block->stands_for = (float)judge_stands_for(judge, held);
 		block->ordinary = ages.ordinary ? ages.ordinary[lifetime_bucket(age_ns)] : -1;
 	}
 }
@@ -106,6 +107,8 @@ static double weight_of(const struct site_verdict *site, double length_s)
 	double bytes = (double)(site->suspect_blocks ? site->suspect_bytes : site->held_bytes);
 	double firm = (double)site->firm_blocks / (double)site->held_blocks;
 
+	blocks *= site->stands_for;
+	bytes *= site->stands_for;
 	if (site->has_rate)
 		bytes += site->rate.bytes_per_s * length_s;
 	return share_of(site->verdict) * (blocks + bytes) * (0.1 + 0.9 * firm);

@@ -22,16 +22,23 @@ void leak_title_print_origin(FILE *out, const struct leak_set *set)
 void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_sizes)
 {
 	uint64_t lost = set->summary.lost_events;
+	const char *separator = lost ? "; " : "";
 
 	if (lost)
 		fprintf(out, "%" PRIu64 " event%s lost: some of these leaks may be false", lost,
 			lost == 1 ? " was" : "s were");
 	if (set->summary.is_truncated)
-		fprintf(out, "%sthe recording was cut off", lost ? "; " : "");
+		fprintf(out, "%sthe recording was cut off", separator);
+	if (set->summary.is_truncated)
+		separator = "; ";
+	if (set->summary.observed > 0) {
+		fprintf(out, "%sa sample: %.2g %% of the time was observed", separator,
+			100 * set->summary.observed);
+		separator = "; ";
+	}
 	if (has_sizes && set->nr_unknown_size)
-		fprintf(out, "%s%" PRIu64 " leak%s of unknown size not shown",
-			lost || set->summary.is_truncated ? "; " : "", set->nr_unknown_size,
-			quantity_plural(set->nr_unknown_size));
+		fprintf(out, "%s%" PRIu64 " leak%s of unknown size not shown", separator,
+			set->nr_unknown_size, quantity_plural(set->nr_unknown_size));
 }
 
 void leak_title_print_reach(FILE *out, const struct leak_set *set)

@@ -319,7 +319,7 @@ static int parse_summary_word(struct leaks_reader *reader, char *word)
 	char *value = strchr(word, '=');
 	int err = 0;
 
-	if (!value)
+	if (!value || parse_rate(word, "observed=", &summary->observed))
 		return 0;
 	*value++ = '\0';
 	if (strcmp(word, "events") == 0) {

@@ -26,6 +26,7 @@ struct leaks_summary {
 	uint64_t start_ns; /* of the first event, on the clock of leaks_leak.time_ns */
 	uint64_t end_ns;   /* of the last event */
 	bool is_truncated; /* the recording was cut off */
+	double observed;   /* in windows: the part of the time that was observed; 0: all of it */
 	bool has_unseen;   /* a scan did not see all places where pointers may be */
 	bool has_events;
 	bool has_start;

@@ -74,6 +74,11 @@ int history_plot_run(const struct history_plot_options *options)
 		return err;
 	if (set.histories.has_all) {
 		err = draw(options, &set);
+	} else if (set.summary.observed > 0) {
+		diag_error(
+			"the recording is in windows: what was held over time, and lifetimes, are "
+			"not known; leakparse --summary estimates them for each cause");
+		err = -ENODATA;
 	} else {
 		diag_error(
 			"the leaks file has no histories: nothing was allocated while recording, or it "

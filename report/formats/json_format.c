@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The JSON format (docs/json-format.md), written without building a document in memory. */
 #include "common/json/json_text.h"
+#include "parser/windows/observed_time.h"
 #include "report/formats/formats.h"
 #include "report/names/named_stack.h"
 #include "report/text/cause_holder.h"
@@ -114,6 +115,31 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	fprintf(out, "\"truncated\":%s,\"narrowed\":%s},\n",
 		analysis->input.truncated ? "true" : "false",
 		leak_report_is_narrowed(report) || report->options->size ? "true" : "false");
+}
+
+/* What the listed blocks stand for. */
+static void write_estimate(FILE *out, const struct leak_estimate *estimate)
+{
+	write_double(out, "estimated_blocks", estimate->blocks, false);
+	write_double(out, "estimated_blocks_error", sqrt(estimate->blocks_variance), false);
+	write_double(out, "estimated_bytes", estimate->bytes, false);
+	write_double(out, "estimated_bytes_error", sqrt(estimate->bytes_variance), false);
+}
+
+/* Nothing if all time was observed. */
+static void write_windows(FILE *out, const struct leak_report *report)
+{
+	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
+
+	if (!report->in_windows)
+		return;
+	fputs("\"windows\":{", out);
+	write_u64(out, "opened", heap_tracker_observed(report->analysis->heaps)->nr_opened);
+	write_double(out, "observed", analysis_observed_share(report->analysis), false);
+	write_estimate(out, &report->estimate);
+	write_u64(out, "unobserved_blocks", stats->unobserved_blocks);
+	write_u64(out, "followed_blocks", stats->followed_blocks);
+	fprintf(out, "\"looks\":%" PRIu64 "},\n", stats->looks);
 }
 
 static void write_i64(FILE *out, const char *key, int64_t value)
@@ -266,8 +292,13 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	write_u64(out, "allocations", site->allocations);
 	write_u64(out, "frees", site->frees);
 	write_u64(out, "allocated_bytes", site->allocated_bytes);
-	write_u64(out, "peak_blocks", site->peak_blocks);
-	write_u64(out, "peak_bytes", site->peak_bytes);
+	if (report->in_windows) {
+		write_estimate(out, &listed->estimate);
+		write_double(out, "stays", verdict->stays, verdict->stays < 0);
+	} else {
+		write_u64(out, "peak_blocks", site->peak_blocks);
+		write_u64(out, "peak_bytes", site->peak_bytes);
+	}
 	write_time(out, "first_s", report->analysis, site->first_ns);
 	write_time(out, "last_s", report->analysis, site->last_ns);
 	write_double(out, "oldest_s", verdict->oldest_s, false);
@@ -360,6 +391,7 @@ static int write_report(FILE *out, const struct report_input *input)
 
 	fprintf(out, "{\"format\":\"leaktools\",\"version\":%d,\n", VERSION);
 	write_summary(out, input->report);
+	write_windows(out, input->report);
 	write_memory(out, input->report->analysis);
 	err = write_sites(out, input->report);
 	if (err)

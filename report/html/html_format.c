@@ -92,6 +92,11 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 	struct input_advice advice;
 
 	fputs("\"warnings\":[", out);
+	if (tables->report->in_windows)
+		fprintf(out,
+			"\"Recorded in windows, %.3g %% of the time: all amounts are of the blocks "
+			"that were looked at, not of all.\",",
+			100 * analysis_observed_share(analysis));
 	if (analysis->lost)
 		fprintf(out, "\"%" PRIu64 " event%s lost: some reported leaks may be false.\",",
 			analysis->lost, quantity_word(analysis->lost, " was", "s were"));

@@ -276,7 +276,8 @@ int history_write(struct stack_lines *lines, const struct leak_report *report, c
 	int err;
 
 	sites = site_stats_list(heap_tracker_sites(analysis->heaps), &nr);
-	if (!nr || report->options->size || leak_report_is_narrowed(report))
+	/* In windows, what was held over time is not known. */
+	if (!nr || report->in_windows || report->options->size || leak_report_is_narrowed(report))
 		return 0;
 	periods = choose_periods(analysis, sites, nr);
 	fprintf(out, "# columns: periods NR BEGIN LENGTH KEY=VALUE...\nperiods %zu ", periods.nr);

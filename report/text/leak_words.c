@@ -6,6 +6,7 @@
 #include "parser/verdicts/pairing_audit.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 void leak_words_moment(FILE *out, const struct analysis *analysis)
 {
@@ -25,6 +26,9 @@ void leak_words_certain(FILE *out, const struct leak_report *report)
 {
 	bool all = report->firm_blocks == report->held_blocks;
 
+	/* Looks from outside prove nothing. */
+	if (report->in_windows)
+		return;
 	if (!report->held_blocks || pairing_audit_spoils_all(report->analysis))
 		return;
 	if (!all)
@@ -83,6 +87,16 @@ void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t block
 	fputs(quantity_bytes((double)bytes).text, out);
 }
 
+void leak_words_estimate(FILE *out, const struct resource_kind *kind,
+			 const struct leak_estimate *estimate)
+{
+	double error = sqrt(estimate->blocks_variance);
+
+	fprintf(out, "about %.0f +-%.0f %ss, ", quantity_estimate(estimate->blocks, error),
+		quantity_estimate(error, error), unit_of(kind));
+	fputs(quantity_bytes_estimate(estimate->bytes, sqrt(estimate->bytes_variance)).text, out);
+}
+
 void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate)
 {
 	double error = rate->blocks_error;
@@ -102,12 +116,33 @@ void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct g
 	fputs("/s", out);
 }
 
+/* Of the ends, only a part was observed; the counts are no shares. */
+static void write_windowed_lifetimes(FILE *out, const struct site_verdict *verdict)
+{
+	fprintf(out, "%" PRIu64 " seen", verdict->site->allocations);
+	if (verdict->stays < 0) {
+		fputs(", none of them freed", out);
+	} else {
+		fprintf(out, ", about %.2g %% stay; of the others half freed within ",
+			100 * verdict->stays);
+		fputs(quantity_duration(verdict->median_s).text, out);
+		fputs(", 99 % within ", out);
+		fputs(quantity_duration(verdict->p99_s).text, out);
+	}
+	fputs("; seen for up to ", out);
+	fputs(quantity_duration(verdict->oldest_s).text, out);
+}
+
 void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
 			  const struct site_verdict *verdict)
 {
 	const struct site *site = verdict->site;
 	const char *freed = kind ? "released" : "freed";
 
+	if (verdict->in_windows) {
+		write_windowed_lifetimes(out, verdict);
+		return;
+	}
 	if (site->frees) {
 		fprintf(out, "%" PRIu64 " of %" PRIu64 " %s, half within ", site->frees,
 			site->allocations, freed);

@@ -3,10 +3,12 @@
 
 #include "common/diag.h"
 #include "parser/verdicts/pairing_audit.h"
+#include "parser/windows/observed_time.h"
 #include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #define NR_SHOWN_WINDOWS 3 /* the first and the last ones */
 
@@ -79,6 +81,35 @@ void leaks_write_rate(FILE *out, const struct site_verdict *verdict)
 			" blocks_per_s=%.4g blocks_error=%.2g bytes_per_s=%.4g bytes_error=%.2g",
 			verdict->rate.blocks_per_s, verdict->rate.blocks_error,
 			verdict->rate.bytes_per_s, verdict->rate.bytes_error);
+}
+
+void leaks_write_estimate(FILE *out, const struct site_verdict *verdict,
+			  const struct leak_estimate *estimate)
+{
+	if (!verdict->in_windows)
+		return;
+	fprintf(out,
+		" estimated_blocks=%.0f estimated_blocks_error=%.0f estimated_bytes=%.0f"
+		" estimated_bytes_error=%.0f",
+		estimate->blocks, sqrt(estimate->blocks_variance), estimate->bytes,
+		sqrt(estimate->bytes_variance));
+	if (verdict->stays >= 0)
+		fprintf(out, " stays=%.3g", verdict->stays);
+}
+
+void leaks_write_observed(FILE *out, const struct leak_report *report)
+{
+	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
+
+	if (!report->in_windows)
+		return;
+	fprintf(out,
+		" windows=%" PRIu64 " observed=%.4g estimated_blocks=%.0f estimated_bytes=%.0f"
+		" unobserved_blocks=%" PRIu64 " followed_blocks=%" PRIu64 " looks=%" PRIu64,
+		heap_tracker_observed(report->analysis->heaps)->nr_opened,
+		analysis_observed_share(report->analysis), report->estimate.blocks,
+		report->estimate.bytes, stats->unobserved_blocks, stats->followed_blocks,
+		stats->looks);
 }
 
 /* Of many windows, only the first and the last ones. */

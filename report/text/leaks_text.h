@@ -32,6 +32,11 @@ void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stac
 /* The rate of growth as KEY=VALUE words; nothing if there is none. */
 void leaks_write_rate(FILE *out, const struct site_verdict *verdict);
 
+/* In windows: the words that say what the listed blocks stand for, and that it is in windows. */
+void leaks_write_estimate(FILE *out, const struct site_verdict *verdict,
+			  const struct leak_estimate *estimate);
+void leaks_write_observed(FILE *out, const struct leak_report *report);
+
 /* The comments after the summary: what makes the result doubtful, or narrower. */
 void leaks_write_comments(FILE *out, const struct leak_report *report);
 

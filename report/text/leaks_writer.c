@@ -107,6 +107,7 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	}
 	if (leak_report_is_narrowed(report))
 		fputs(" narrowed=1", out);
+	leaks_write_observed(out, report);
 	if (report->reach && reach_unseen(analysis->reach, 0, &pid))
 		fputs(" not_seen=1", out);
 	fputs(" start=", out);
@@ -256,9 +257,11 @@ static void write_site_statistics(FILE *out, const struct analysis *analysis,
 
 	fprintf(out,
 		" allocations=%" PRIu64 " frees=%" PRIu64 " temporaries=%" PRIu64
-		" allocated_bytes=%" PRIu64 " peak_blocks=%" PRIu64 " peak_bytes=%" PRIu64,
-		site->allocations, site->frees, site->temporaries, site->allocated_bytes,
-		site->peak_blocks, site->peak_bytes);
+		" allocated_bytes=%" PRIu64,
+		site->allocations, site->frees, site->temporaries, site->allocated_bytes);
+	if (!verdict->in_windows)
+		fprintf(out, " peak_blocks=%" PRIu64 " peak_bytes=%" PRIu64, site->peak_blocks,
+			site->peak_bytes);
 	fputs(" first=", out);
 	leaks_write_time(out, site->first_ns);
 	fputs(" last=", out);
@@ -312,6 +315,7 @@ static int write_cause(struct writer *writer, const struct leak_cause *cause, si
 		fprintf(out, " %" PRIu64 " %" PRIu64 " %zu %s", cause->blocks, cause->bytes,
 			cause->nr, caller);
 		leaks_write_rate(out, verdict);
+		leaks_write_estimate(out, verdict, &cause->estimate);
 		cause_holder_write_key(out, cause_holder_find(report, site, cause->nr).holder);
 		fputc('\n', out);
 		leaks_write_stack(out, report->analysis,
@@ -362,6 +366,7 @@ static void write_site(struct writer *writer, const struct leak_site *site, size
 	fprintf(out, " %" PRIu64 " %" PRIu64 " %" PRIu32 " %s %s", site->blocks, site->bytes,
 		stack_id, op->schema->function, stack_lines_caller(&writer->stacks, stack_id));
 	write_site_statistics(out, report->analysis, verdict, site->firm_blocks);
+	leaks_write_estimate(out, verdict, &site->estimate);
 	if (ordinary >= 0)
 		fprintf(out, " ordinary=%.2g", ordinary);
 	write_kind(out, op);

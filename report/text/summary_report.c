@@ -7,6 +7,7 @@
 #include "common/scope.h"
 #include "parser/verdicts/leak_processes.h"
 #include "parser/verdicts/pairing_audit.h"
+#include "parser/windows/observed_time.h"
 #include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
 #include "report/text/leaks_text.h"
@@ -17,11 +18,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SCREEN_LINES  24
 #define MAX_PROCESSES 5	  /* listed one by one */
+#define SLOWED	      0.9 /* a slower program's pace is mentioned */
 #define PROOF_COLUMNS 17  /* of each of four kinds; with the verdict they fit in 80 */
 
 /* Those that hold blocks, the worst first. */
@@ -51,6 +54,42 @@ static void write_when(FILE *out, const struct leak_report *report, size_t nr_ho
 		fprintf(out, " held when %s exited", owner);
 }
 
+/* What may be said of all time. */
+static void write_in_windows(FILE *out, const struct leak_report *report)
+{
+	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
+
+	if (!report->held_blocks) {
+		fputs(stats->looks
+			      ? "No block is known to be held"
+			      : "No block was looked at after its window: none is known to be held",
+		      out);
+		return;
+	}
+	fputs("Estimated from a sample of ", out);
+	leak_words_held(out, NULL, report->held_blocks, report->held_bytes);
+	fputs(": ", out);
+	leak_words_estimate(out, NULL, &report->estimate);
+	fprintf(out, " in %" PRIu64 " stack%s", report->memory_sites,
+		quantity_plural(report->memory_sites));
+}
+
+static void write_pace(FILE *out, const struct observed_time *time)
+{
+	double paced_ns = (double)observed_time_paced_before(time, UINT64_MAX);
+	double observed_ns = (double)observed_time_before(time, UINT64_MAX);
+
+	if (!time->has_paces)
+		fputs("If the program is slower while it is observed, it holds more, and leaks "
+		      "faster\n",
+		      out);
+	else if (paced_ns < SLOWED * observed_ns)
+		fprintf(out,
+			"The program is slower while it is observed: about %.1g of its pace, which "
+			"the estimates allow for\n",
+			paced_ns / observed_ns);
+}
+
 /* The process, the duration and the amounts. */
 static void write_head(FILE *out, const struct leak_report *report, const struct holders *holders)
 {
@@ -67,8 +106,14 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 		fputs(": ", out);
 	}
 	fputs(quantity_duration(length_s).text, out);
-	fprintf(out,
-		" recorded, %" PRIu64 " allocation%s, %" PRIu64 " free%s, %" PRIu64 "%s event%s lost\n",
+	if (report->in_windows)
+		fprintf(out, " recorded in %" PRIu64 " window%s, %.3g %% of the time",
+			heap_tracker_observed(analysis->heaps)->nr_opened,
+			quantity_plural(heap_tracker_observed(analysis->heaps)->nr_opened),
+			100 * analysis_observed_share(analysis));
+	else
+		fputs(" recorded", out);
+	fprintf(out, ", %" PRIu64 " allocation%s, %" PRIu64 " free%s, %" PRIu64 "%s event%s lost\n",
 		stats->allocations, quantity_plural(stats->allocations), stats->frees,
 		quantity_plural(stats->frees), analysis->lost, analysis->may_miss ? " or more" : "",
 		quantity_plural(analysis->may_miss ? 0 : analysis->lost));
@@ -83,20 +128,25 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 		fputs("Nothing was recorded: no probe was hit\n", out);
 		return;
 	}
-	if (!report->held_blocks) {
+	if (report->in_windows) {
+		write_in_windows(out, report);
+	} else if (!report->held_blocks) {
 		fputs(resource_report_has_any(report) ? "No memory" : "Nothing", out);
 	} else {
 		leak_words_held(out, NULL, report->held_blocks, report->held_bytes);
 		fprintf(out, " in %" PRIu64 " stack%s,", report->memory_sites,
 			quantity_plural(report->memory_sites));
 	}
-	write_when(out, report, holders->nr);
+	if (!report->in_windows || report->held_blocks)
+		write_when(out, report, holders->nr);
 	leak_words_certain(out, report);
 	if (report->suppressed_blocks)
 		fprintf(out, "; %" PRIu64 " suppressed", report->suppressed_blocks);
 	if (leak_report_is_narrowed(report) || report->options->size)
 		fputs(" (filtered)", out);
 	fputc('\n', out);
+	if (report->in_windows && report->held_blocks)
+		write_pace(out, heap_tracker_observed(analysis->heaps));
 	resource_report_write_summary(out, report);
 }
 
@@ -126,11 +176,12 @@ static int write_processes(FILE *out, const struct leak_report *report,
 
 	if (nr < 2)
 		return 0;
-	fprintf(out, "\n  %zu processes %s; %s first:\n", nr,
+	fprintf(out, "\n  %zu processes %s; %s first%s:\n", nr,
 		report->exited_blocks && report->exited_blocks == report->held_blocks
 			? "held blocks when they exited"
 			: "hold blocks",
-		has_leaks ? "worst leakers" : "those with the most");
+		has_leaks ? "worst leakers" : "those with the most",
+		report->in_windows ? " (only blocks that were looked at)" : "");
 	for (size_t i = 0; i < nr && i < MAX_PROCESSES; i++, nr_lines++) {
 		fputs("  ", out);
 		leak_words_process(out, report, processes[i].pid, processes[i].tid);
@@ -208,7 +259,12 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 	int nr_lines = 0;
 
 	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
+		const struct leak_estimate *estimate = &report->estimate_of[verdict];
 		_cleanup_free_ char *bytes = NULL;
+		/* Where all time was observed, it is what is listed, exactly. */
+		double error = report->in_windows ? sqrt(estimate->blocks_variance) : 0;
+		double bytes_error = report->in_windows ? sqrt(estimate->bytes_variance) : 0;
+		uint64_t nr = (uint64_t)llround(quantity_estimate(estimate->blocks, error));
 		size_t len;
 		FILE *stream;
 
@@ -216,7 +272,7 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 			continue;
 		stream = open_memstream(&bytes, &len);
 		if (stream) {
-			fputs(quantity_bytes((double)report->bytes_of[verdict]).text, stream);
+			fputs(quantity_bytes_estimate(estimate->bytes, bytes_error).text, stream);
 			fclose(stream);
 		}
 		fputs(nr_lines ? "  " : "\n  ", out);
@@ -225,9 +281,8 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 		colour_end(out, style->colour, leak_words_colour(verdict));
 		fprintf(out, " %7" PRIu64 " stack%s %8" PRIu64 " block%s %10s  %s\n",
 			report->sites_of[verdict],
-			quantity_word(report->sites_of[verdict], " ", "s"),
-			report->blocks_of[verdict],
-			quantity_word(report->blocks_of[verdict], " ", "s"), bytes ? bytes : "",
+			quantity_word(report->sites_of[verdict], " ", "s"), nr,
+			quantity_word(nr, " ", "s"), bytes ? bytes : "",
 			leak_words_meaning(verdict));
 		nr_lines += nr_lines ? 1 : 2;
 	}
@@ -341,7 +396,9 @@ static int write_overview(FILE *out, const struct leak_report *report,
 		return err;
 	holders.list = processes;
 	write_head(out, report, &holders);
-	memory_report_write(out, report);
+	/* What the blocks took at a time is not known. */
+	if (!report->in_windows)
+		memory_report_write(out, report);
 	write_reach(out, report);
 	write_own_mappings(out, report);
 	colour_begin(out, style->colour, COLOUR_YELLOW);

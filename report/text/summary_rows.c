@@ -231,19 +231,24 @@ static void write_row(FILE *out, const struct leak_report *report, const struct 
 	colour_begin(out, style->colour, leak_words_colour(verdict->verdict));
 	fputs(verdict_name(verdict->verdict), out);
 	colour_end(out, style->colour, leak_words_colour(verdict->verdict));
-	if (verdict->doubts) {
+	/* The head says that all of a recording in windows is unobserved. */
+	if (verdict->doubts & ~(unsigned int)DOUBT_UNOBSERVED) {
 		fputs(", ", out);
 		leak_words_certainty(out, verdict->doubts);
 	}
 	fputs(": ", out);
-	leak_words_held(out, kind, cause->blocks, cause->bytes);
+	if (report->in_windows)
+		leak_words_estimate(out, kind, &cause->estimate);
+	else
+		leak_words_held(out, kind, cause->blocks, cause->bytes);
 	if (cause->nr > 1)
 		fprintf(out, " in %zu stacks", cause->nr);
 	if (verdict->has_rate) {
 		fputs(", ", out);
 		leak_words_rate(out, kind, &verdict->rate);
 	}
-	write_bars(out, report, verdict->site, style->utf8);
+	if (!report->in_windows)
+		write_bars(out, report, verdict->site, style->utf8);
 	if (names_process)
 		write_process(out, report, row);
 	fputs("\n   ", out);

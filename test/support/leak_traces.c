@@ -2,6 +2,7 @@
 #include "test/support/leak_traces.h"
 
 #include "test/support/leak_trace_runs.h"
+#include "test/support/leak_trace_windows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,7 +53,9 @@ static double length_s(const struct leak_trace *trace)
 /* That many blocks in all, of which the current process or thread has a share. */
 static size_t share_of(const struct leak_trace *trace, double nr)
 {
-	return (size_t)(trace->share == 1 ? nr : ceil(nr * trace->share));
+	double share = trace->share * trace->scale;
+
+	return (size_t)(share == 1 ? nr : ceil(nr * share));
 }
 
 /*
@@ -95,14 +98,15 @@ static double draw_lifetime_s(struct leak_trace *trace, const struct lifetimes *
 	}
 }
 
-static void hold(struct leak_trace *trace, const struct site_block *block)
+void leak_trace_hold(struct leak_trace *trace, const struct site_block *block)
 {
 	if (trace->nr_held == trace->max_held) {
 		trace->max_held = trace->max_held ? trace->max_held * 2 : 1024;
 		trace->held =
 			check(reallocarray(trace->held, trace->max_held, sizeof(*trace->held)));
 	}
-	trace->held[trace->nr_held++] = (struct heap_block){
+	trace->nr_held++;
+	trace->held[trace->nr_held - 1] = (struct heap_block){
 		.address = 0x1000 + 16 * trace->nr_held,
 		.size_bytes = block->size_bytes,
 		.size_known = true,
@@ -131,13 +135,18 @@ static void add_one_block(struct leak_trace *trace, uint32_t stack_id, uint64_t 
 	if (run->actor == TRACE_PASSING_THREADS &&
 	    trace->parts[trace->nr_parts - 1].kind < TRACE_FIRST_LEAK)
 		freed_s = fmin(freed_s, run->end_s);
+	if (trace->windows) {
+		trace->parts[trace->nr_parts - 1].nr_staying += isinf(life_s) != 0;
+		leak_trace_windows_add(trace, &block, at_s, freed_s);
+		return;
+	}
 	err = site_stats_enter(trace->stats, &block);
 	if (!err && freed_s < trace->runs[0].length_s &&
 	    (freed_s <= run->end_s || run->actor == TRACE_PASSING_THREADS)) {
 		err = site_stats_leave(trace->stats, &block,
 				       block.time_ns + (uint64_t)((freed_s - at_s) * NS_PER_S));
 	} else if (!err) {
-		hold(trace, &block);
+		leak_trace_hold(trace, &block);
 		if (run->end_s < trace->runs[0].length_s && run->actor != TRACE_PASSING_THREADS)
 			err = site_stats_exit(trace->stats, &block,
 					      trace->start_ns + (uint64_t)(run->end_s * NS_PER_S));
@@ -235,7 +244,11 @@ static void add_churn(struct leak_trace *trace, uint64_t size_bytes, enum trace_
 	begin_blocks(trace);
 	for (size_t i = 0; i < nr; i++) {
 		double time_s = length * draw(trace);
-		bool stays = time_s >= from_s && time_s < to_s && draw(trace) < share;
+		bool stays;
+
+		if (trace->windows && !leak_trace_windows_show(trace, time_s))
+			continue;
+		stays = time_s >= from_s && time_s < to_s && draw(trace) < share;
 
 		if (kind == TRACE_RISING_CHURN && time_s < length / 2 && draw(trace) < 0.5)
 			continue;
@@ -452,7 +465,7 @@ static int compare_by_time(const void *a, const void *b)
 	       (x->allocated.time_ns < y->allocated.time_ns);
 }
 
-void leak_trace_init(struct leak_trace *trace, uint64_t seed, enum trace_set set)
+static void init(struct leak_trace *trace, uint64_t seed, enum trace_set set, bool in_windows)
 {
 	static const size_t nr_of[TRACE_NR_KINDS] = {
 		[TRACE_STARTUP_CACHE] = 10, [TRACE_PLATEAU_POOL] = 8, [TRACE_REPLACED_CACHE] = 3,
@@ -467,9 +480,13 @@ void leak_trace_init(struct leak_trace *trace, uint64_t seed, enum trace_set set
 		.stats = check(site_stats_create()),
 		.start_ns = 1000000000000,
 		.set = set,
+		.scale = 1,
 	};
-	trace->end_ns = trace->start_ns + (uint64_t)(NS_PER_S * draw_log_between(trace, 20, 7200));
+	trace->end_ns = trace->start_ns +
+			(uint64_t)(NS_PER_S * draw_log_between(trace, in_windows ? 600 : 20, 7200));
 	leak_trace_add_runs(trace);
+	if (in_windows)
+		leak_trace_windows_init(trace);
 	/* The recording begins with an event of its own. */
 	first = (struct site_block){
 		.stack_id = FIRST_STACK, .size_bytes = 1, .time_ns = trace->start_ns};
@@ -484,7 +501,19 @@ void leak_trace_init(struct leak_trace *trace, uint64_t seed, enum trace_set set
 		add_part(trace,
 			 TRACE_FIRST_LEAK + (enum trace_kind)((i + seed) %
 							      (TRACE_NR_KINDS - TRACE_FIRST_LEAK)));
+	if (in_windows)
+		leak_trace_windows_settle(trace);
 	qsort(trace->held, trace->nr_held, sizeof(*trace->held), compare_by_time);
+}
+
+void leak_trace_init(struct leak_trace *trace, uint64_t seed, enum trace_set set)
+{
+	init(trace, seed, set, false);
+}
+
+void leak_trace_init_windows(struct leak_trace *trace, uint64_t seed, enum trace_set set)
+{
+	init(trace, seed, set, true);
 }
 
 void leak_trace_deinit(struct leak_trace *trace)
@@ -494,4 +523,5 @@ void leak_trace_deinit(struct leak_trace *trace)
 	free(trace->parts);
 	free(trace->part_of);
 	free(trace->runs);
+	leak_trace_windows_deinit(trace);
 }

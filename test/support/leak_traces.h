@@ -73,6 +73,7 @@ struct trace_part {
 	uint32_t first, nr; /* stack ids */
 	uint32_t nr_ways;   /* of TRACE_CALLERS: the stacks of each caller */
 	double step_s;	    /* and the time from one caller to the next */
+	double nr_staying;  /* in windows: its blocks that are never freed, observed or not */
 };
 
 /* Kinds of programs. */
@@ -82,6 +83,8 @@ enum trace_set {
 	TRACE_SERVERS, /* nor are they TRACE_MAIN */
 	TRACE_SHARED,  /* they are TRACE_CALLERS, or share helpers that allocate for them */
 };
+
+struct trace_windows;
 
 /* The stack with id i belongs to parts[part_of[i]]. */
 struct leak_trace {
@@ -97,12 +100,19 @@ struct leak_trace {
 	enum trace_set set;
 	struct trace_run *runs; /* the first is TRACE_MAIN's */
 	size_t nr_runs;
-	const struct trace_run *run; /* the current one */
-	double share;		     /* of the current part's blocks */
+	const struct trace_run *run;   /* the current one */
+	double share;		       /* of the current part's blocks */
+	double scale;		       /* so many times as many blocks as usual */
+	struct trace_windows *windows; /* NULL: all time is observed */
 };
 
 /* Ends the test if memory runs out. */
 void leak_trace_init(struct leak_trace *trace, uint64_t seed, enum trace_set set);
+/*
+ * The same, recorded in windows: two per cent of ten minutes to two hours. The programs do more, so
+ * that about as much is observed of them.
+ */
+void leak_trace_init_windows(struct leak_trace *trace, uint64_t seed, enum trace_set set);
 void leak_trace_deinit(struct leak_trace *trace);
 
 /* For verdict_input.process_life. */

@@ -656,3 +656,12 @@ has_lines() {
 	fails_with 1 'there is no process 4194304' "$leakplot" --mem 4194304
 	fails_with 1 'kernel thread' "$leakplot" --mem 2
 }
+
+@test "a recording in windows is a sample, and has no curves" {
+	make_leaks 10 | sed 's/^# summary/& windows=600 observed=0.02/' >leaks
+	run -0 "$leakplot" -o picture.svg leaks
+	grep -q 'a sample: 2 % of the time was observed' picture.svg
+	for kind in growth held lifetimes; do
+		fails_with 1 'the recording is in windows' "$leakplot" --plot "$kind" -o picture.svg leaks
+	done
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What judge.c and judge_certainty.c share. */
+#ifndef LEAKTOOLS_PARSER_JUDGE_PRIVATE_H
+#define LEAKTOOLS_PARSER_JUDGE_PRIVATE_H
+
+#include "parser/analysis/process_views.h"
+#include "parser/statistics/survival.h"
+#include "parser/judging/verdict_types.h"
+#include "parser/windows/followed_clock.h"
+
+#define NS_PER_S 1e9
+
+struct judge {
+	const struct verdict_input *input;
+	double common_p99_ns; /* of all lifetimes */
+	double length_ns;     /* of the recording */
+	uint64_t active_ns;   /* when the program became idle, if that was near the end */
+	/* Events lost in the loss windows from [i] on. */
+	uint64_t lost_from[LOSS_MAX_WINDOWS + 1];
+	const struct loss_window *windows;
+	size_t nr_windows;
+	struct arrival *arrivals; /* for all blocks */
+	struct process_views views;
+	uint32_t *nr_of; /* of suspects, for each of views.list */
+	struct survival survival;
+	/* In windows. */
+	struct sure_ages sure;
+	struct followed_clock clock; /* of the kind that is judged */
+	/* The blocks that are judged, and by their ages. */
+	const uint32_t *order;
+	size_t nr, nr_left;
+	uint32_t ages[LIFETIME_BUCKETS];
+	float ordinary[LIFETIME_BUCKETS];
+};
+
+static inline const struct heap_block *block_at(const struct judge *judge, size_t i)
+{
+	return &judge->input->held[judge->order[i]];
+}
+
+static inline const struct process_view *view_of(const struct judge *judge,
+						 const struct heap_block *block)
+{
+	return &judge->views.list[judge->views.of[block - judge->input->held]];
+}
+
+/* Adds up what was lost from each loss window on. */
+void judge_sum_losses(struct judge *judge);
+/* Decides how many blocks are certainly held. Each lost event can explain only one block. */
+void judge_certainty_of(const struct judge *judge, struct site_verdict *verdict);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define HASH_NONFATAL_OOM 1 /* A failed addition then sets a flag. It would exit otherwise. */
+
+#include "parser/windows/followed_blocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+void followed_blocks_deinit(struct followed_blocks *blocks)
+{
+	while (blocks->by_key)
+		followed_blocks_remove(blocks, blocks->by_key);
+}
+
+#undef uthash_nonfatal_oom
+#define uthash_nonfatal_oom(element) (failed = true)
+
+int followed_blocks_add(struct followed_blocks *blocks, const struct followed_block *block)
+{
+	struct followed_block *added = malloc(sizeof(*added));
+	bool failed = false;
+
+	if (!added)
+		return -ENOMEM;
+	*added = *block;
+	added->nr_looks = added->nr_untouched = 0;
+	HASH_ADD(hh, blocks->by_key, key, sizeof(added->key), added);
+	if (failed) {
+		free(added);
+		return -ENOMEM;
+	}
+	DL_APPEND(blocks->waiting, added);
+	return 0;
+}
+
+struct followed_block *followed_blocks_find(const struct followed_blocks *blocks, pid_t pid,
+					    uint64_t address)
+{
+	const struct follow_key key = {address, pid};
+	struct followed_block *found;
+
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it has no padding */
+	HASH_FIND(hh, blocks->by_key, &key, sizeof(key), found);
+	return found;
+}
+
+bool followed_blocks_look(struct followed_blocks *blocks, struct followed_block *block,
+			  enum look_state state, uint64_t time_ns)
+{
+	bool is_first = block->nr_looks == 0;
+
+	if (is_first)
+		DL_DELETE(blocks->waiting, block);
+	block->nr_looks++;
+	block->nr_untouched = state == LOOK_UNTOUCHED ? block->nr_untouched + 1 : 0;
+	if (time_ns > block->seen_ns)
+		block->seen_ns = time_ns;
+	return is_first;
+}
+
+void followed_blocks_remove(struct followed_blocks *blocks, struct followed_block *block)
+{
+	if (!block->nr_looks)
+		DL_DELETE(blocks->waiting, block);
+	HASH_DEL(blocks->by_key, block);
+	free(block);
+}
+
+struct followed_block *followed_blocks_waiting(const struct followed_blocks *blocks,
+					       uint64_t closed_ns)
+{
+	return blocks->waiting && blocks->waiting->closed_ns < closed_ns ? blocks->waiting : NULL;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/windows/followed_clock.h"
+
+#include <math.h>
+
+#define NS_PER_S 1e9
+
+/* The share of the site's blocks in the sample, of all periods. */
+static double overall_share(const struct site_windows *windows)
+{
+	double outlived = 0, followed = 0;
+
+	for (size_t i = 0; i < SITE_PERIODS; i++) {
+		outlived += windows->outlived[i];
+		followed += windows->followed[i];
+	}
+	return outlived > 0 ? followed / outlived : 1;
+}
+
+static size_t period_of(const struct followed_clock *clock, uint64_t time_ns)
+{
+	uint64_t since_ns = time_ns > clock->origin_ns ? time_ns - clock->origin_ns : 0;
+	uint64_t index = since_ns / clock->period_ns;
+
+	return index < clock->nr ? (size_t)index : clock->nr - 1;
+}
+
+/*
+ * Decides for how long a period's windows stand. Windows may be rarer than periods: what came in
+ * periods without one is taken to be like what came in the nearest ones.
+ */
+static void share_out_gaps(const double *observed_ns, size_t nr, double *represented_ns)
+{
+	size_t last = nr; /* the last observed period; nr: none */
+
+	for (size_t i = 0; i < nr; i++) {
+		double gap_ns = 0;
+
+		if (observed_ns[i] <= 0)
+			continue;
+		for (size_t k = last == nr ? 0 : last + 1; k < i; k++)
+			gap_ns += represented_ns[k];
+		represented_ns[i] += last == nr ? gap_ns : gap_ns / 2;
+		if (last < nr)
+			represented_ns[last] += gap_ns / 2;
+		last = i;
+	}
+	for (size_t k = last + 1; k < nr; k++)
+		represented_ns[last] += represented_ns[k];
+}
+
+/*
+ * The share in the clock's period @index, which has 2^@fold of the site's. One block at the overall
+ * share steadies periods with few.
+ */
+static double share_in(const struct site_windows *windows, size_t index, unsigned int fold,
+		       double overall)
+{
+	double outlived = 1, followed = overall;
+	size_t first = fold < 32 ? index << fold : SITE_PERIODS;
+
+	if (!windows)
+		return overall;
+	for (size_t i = first; i < SITE_PERIODS && (i >> fold) == index; i++) {
+		outlived += windows->outlived[i];
+		followed += windows->followed[i];
+	}
+	return followed / outlived;
+}
+
+void followed_clock_init(struct followed_clock *ret, const struct observed_time *time,
+			 const struct site *site, uint64_t origin_ns, uint64_t end_ns)
+{
+	const struct site_history *history = site->history;
+	const struct site_windows *windows = history ? history->windows : NULL;
+	double share = windows ? overall_share(windows) : 1, clock_ns = 0;
+	double observed_ns[SITE_PERIODS], represented_ns[SITE_PERIODS];
+	uint64_t length_ns = end_ns > origin_ns ? end_ns - origin_ns : 1;
+	unsigned int shift = history ? history->shift : 0;
+
+	/* The periods of a site that allocated in the beginning only do not reach to the end. */
+	while (length_ns >> shift >= SITE_PERIODS)
+		shift++;
+	*ret = (struct followed_clock){.time = time, .origin_ns = origin_ns};
+	ret->period_ns = UINT64_C(1) << shift;
+	ret->nr = (size_t)fmin(SITE_PERIODS, ceil((double)length_ns / (double)ret->period_ns));
+	for (size_t i = 0; i < ret->nr; i++) {
+		uint64_t start_ns = origin_ns + i * ret->period_ns;
+		/* Events may come up to a moment after the recording's end. */
+		uint64_t next_ns = i + 1 < ret->nr ? start_ns + ret->period_ns : end_ns;
+		double from = (double)observed_time_paced_before(time, start_ns);
+
+		observed_ns[i] = (double)observed_time_paced_before(time, next_ns) - from;
+		represented_ns[i] = (double)(next_ns - start_ns);
+		ret->share[i] = share_in(windows, i, history ? shift - history->shift : 0, share);
+		ret->before_ns[i] = clock_ns;
+		ret->observed_before[i] = from;
+		clock_ns += observed_ns[i] * ret->share[i];
+	}
+	share_out_gaps(observed_ns, ret->nr, represented_ns);
+	for (size_t i = 0; i < ret->nr; i++)
+		ret->stands_for[i] =
+			observed_ns[i] > 0 && ret->share[i] > 0
+				? fmax(1, represented_ns[i] / observed_ns[i] / ret->share[i])
+				: 1;
+}
+
+double followed_clock_at(const struct followed_clock *clock, uint64_t time_ns)
+{
+	size_t index = period_of(clock, time_ns);
+	double since_ns = (double)observed_time_paced_before(clock->time, time_ns) -
+			  clock->observed_before[index];
+
+	return (clock->before_ns[index] + fmax(0, since_ns) * clock->share[index]) / NS_PER_S;
+}
+
+double followed_clock_stands_for(const struct followed_clock *clock, uint64_t time_ns)
+{
+	return clock->stands_for[period_of(clock, time_ns)];
+}

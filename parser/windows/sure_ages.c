@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/windows/sure_ages.h"
+
+#include "parser/windows/followed_blocks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *followed,
+		   const void *context, struct sure_ages *ret)
+{
+	double youngest_ns = INFINITY, oldest_unsure_ns = 0;
+
+	ret->until_ns = calloc(nr + 1, sizeof(*ret->until_ns));
+	if (!ret->until_ns)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		const struct followed_block *block = followed(context, &held[i]);
+		bool is_sure = block && block->nr_untouched >= SURE_LOOKS;
+		uint64_t time_ns = held[i].allocated.time_ns;
+		double age_ns;
+
+		ret->until_ns[i] = UINT64_MAX;
+		if (!block || block->is_certain)
+			continue;
+		ret->until_ns[i] = is_sure ? block->seen_ns : block->closed_ns;
+		age_ns = ret->until_ns[i] > time_ns ? (double)(ret->until_ns[i] - time_ns) : 0;
+		if (is_sure)
+			youngest_ns = fmin(youngest_ns, age_ns);
+		else
+			oldest_unsure_ns = fmax(oldest_unsure_ns, age_ns + 1);
+	}
+	ret->youngest_ns = youngest_ns < INFINITY ? youngest_ns : oldest_unsure_ns;
+	return 0;
+}
+
+void sure_ages_deinit(struct sure_ages *ages)
+{
+	free(ages->until_ns);
+	*ages = (struct sure_ages){0};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How long held blocks are known to have lived, in a recording in windows. A look cannot tell a
+ * block from a later one at its address, unless its content changes. So a block has surely lived
+ * until its window closed. It has lived until its last look if the last SURE_LOOKS looks found it
+ * untouched: of ten blocks that one look finds untouched, one may be another block, so of a
+ * thousand blocks about ten (docs/reachability.md).
+ */
+#ifndef LEAKTOOLS_PARSER_SURE_AGES_H
+#define LEAKTOOLS_PARSER_SURE_AGES_H
+
+#include "parser/heap/heap_block.h"
+
+#define SURE_LOOKS 2
+
+struct followed_block;
+
+/* What is known of a held block after its window; NULL: its window has not closed. */
+typedef const struct followed_block *followed_fn(const void *context,
+						 const struct heap_block *block);
+
+/* Zero it before use. */
+struct sure_ages {
+	uint64_t *until_ns; /* how long each block has surely lived; UINT64_MAX: to the end */
+	/* Blocks that are younger have not had enough looks to show that they stay. */
+	double youngest_ns;
+};
+
+/* Returns 0 or -ENOMEM. */
+int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *followed,
+		   const void *context, struct sure_ages *ret);
+void sure_ages_deinit(struct sure_ages *ages);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A server under leakrec --budget: ten minutes, 20 ms of each second. One of a thousand requests
+ * leaks an object. A cache keeps its entries for a minute, a table stays.
+ */
+#include "common/scope.h"
+#include "report/formats/formats.h"
+#include "report/text/leaks_writer.h"
+#include "report/text/summary_report.h"
+#include "test/support/perf_data_writer.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define MS	   UINT64_C(1000000)
+#define S	   (1000 * MS)
+#define PID	   7
+#define WINDOWS	   UINT64_C(600)
+#define REQUESTS   UINT64_C(200) /* in a window */
+#define LEAK	   0x4000
+#define CACHE	   0x5000
+#define TABLE	   0x6000
+#define CACHE_LIFE (60 * S)
+
+static struct perf_data_writer *writer;
+static int call, release, recording, window, look;
+
+static void add(int event, uint64_t time_ns, uint64_t caller, const uint64_t *fields)
+{
+	const uint64_t chain[] = {0x9000, caller};
+
+	perf_data_sample(writer, &(struct perf_data_sample){.event = event,
+							    .pid = PID,
+							    .tid = PID,
+							    .time_ns = time_ns,
+							    .fields = fields,
+							    .callchain = chain,
+							    .nr_callchain = 2});
+}
+
+static void allocate(uint64_t time_ns, uint64_t caller, uint64_t size_bytes, uint64_t address)
+{
+	add(call, time_ns, caller, (uint64_t[]){0x9000, caller, size_bytes, address});
+}
+
+static void look_at(uint64_t time_ns, uint64_t address, uint64_t allocated_ns,
+		    enum look_state state)
+{
+	add(look, time_ns, 0, (uint64_t[]){state, address, allocated_ns});
+}
+
+/* Looks at a block about 1, 2, 4, ... seconds after its window, until it is gone. */
+static void follow(uint64_t address, uint64_t allocated_ns, uint64_t freed_ns)
+{
+	uint64_t end_ns = S + WINDOWS * S;
+	enum look_state state = LOOK_TOUCHED;
+
+	for (uint64_t wait_ns = S, at_ns = 0; at_ns < end_ns; wait_ns *= 2) {
+		at_ns = allocated_ns + wait_ns < end_ns ? allocated_ns + wait_ns : end_ns;
+		if (at_ns >= freed_ns)
+			state = LOOK_GONE;
+		look_at(at_ns, address, allocated_ns, state);
+		if (state == LOOK_GONE)
+			return;
+		state = LOOK_UNTOUCHED;
+	}
+}
+
+/* The requests of a window: each takes 50 us, the last one goes on when it closes. */
+static void add_requests(uint64_t open_ns, uint64_t *nr)
+{
+	for (uint64_t i = 0; i < REQUESTS; i++) {
+		uint64_t at_ns = open_ns + i * 100000, address = 0x100000 + 0x100 * (*nr)++;
+		bool leaks = *nr % 1000 == 500;
+
+		allocate(at_ns, LEAK, 48, address);
+		if (leaks)
+			follow(address, at_ns, UINT64_MAX);
+		else if (i + 1 < REQUESTS)
+			add(release, at_ns + 50000, 0, (uint64_t[]){0x7100, address, 0x400020});
+		else
+			follow(address, at_ns, at_ns + 50000);
+	}
+}
+
+static void make(void)
+{
+	uint64_t nr = 0, begin = 0, end = 1;
+
+	writer = perf_data_writer_create(NULL);
+	call = perf_data_add_probe(writer, "malloc", PROBE_CALL);
+	release = perf_data_add_probe(writer, "free", PROBE_ENTRY);
+	recording = perf_data_add_event(writer, "leakrec", "recording", "u32 end");
+	window = perf_data_add_event(writer, "leakrec", "window", "u32 open");
+	look = perf_data_add_event(writer, "leakrec", "look",
+				   "u32 state\nu64 address\nu64 allocated");
+	add(recording, S, 0, &begin);
+	for (uint64_t i = 0; i < WINDOWS; i++) {
+		uint64_t open_ns = S + i * S + 300 * MS, cached = 0x10000000 + 0x1000 * i;
+
+		add(window, open_ns, 0, &end);
+		add_requests(open_ns + 1, &nr);
+		allocate(open_ns + MS, CACHE, 4096, cached);
+		follow(cached, open_ns + MS, open_ns + MS + CACHE_LIFE + i % 7 * S);
+		if (i < 20) {
+			allocate(open_ns + MS, TABLE, 100000, 0x20000000 + 0x100000 * i);
+			follow(0x20000000 + 0x100000 * i, open_ns + MS, UINT64_MAX);
+		}
+		add(window, open_ns + 20 * MS, 0, &begin);
+	}
+	add(recording, S + WINDOWS * S, 0, &end);
+}
+
+static const struct leaks_options all = {0};
+
+static void read_back(struct analysis *analysis, struct leak_report *report)
+{
+	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
+	char path[64];
+
+	make();
+	assert_true(fd >= 0);
+	assert_int_equal(perf_data_write(writer, PERF_DATA_FILE, fd), 0);
+	perf_data_writer_destroy(writer);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(analysis_init(analysis, NULL, NULL), 0);
+	assert_int_equal(analysis_read(analysis, (const char *[]){path}, 1), 0);
+	assert_int_equal(leak_report_init(report, analysis, &all), 0);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no \"%s\" in\n%s", part, text);
+}
+
+static void assert_lacks(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("\"%s\" in\n%s", part, text);
+}
+
+static void finds_the_leak(void **state)
+{
+	struct analysis analysis;
+	struct leak_report report;
+	const struct site_verdict *first;
+	const struct leak_cause *cause;
+
+	read_back(&analysis, &report);
+	assert_true(report.in_windows);
+	assert_true(fabs(analysis_observed_share(&analysis) - 0.02) < 1e-3);
+	cause = &report.causes[0];
+	first = &report.verdicts.causes[cause->cause].verdict;
+	assert_int_equal(first->verdict, VERDICT_GROWTH);
+	assert_int_equal(first->site->allocations, WINDOWS * REQUESTS);
+	/* One of a thousand of the 10,000 requests in a second of windows. */
+	assert_true(fabs(first->rate.blocks_per_s - 10) < 1);
+	/* 6,000 objects in ten minutes. */
+	assert_true(fabs(cause->estimate.blocks - 6000) < 600);
+	assert_true(cause->estimate.blocks_variance > 100 * 100);
+	assert_true(fabs(first->stays - 0.001) < 2e-4);
+	/* The median is that of all, not of those that outlived a window. */
+	assert_true(first->median_s < 1e-4);
+	for (size_t i = 1; i < report.nr_causes; i++) {
+		enum verdict verdict =
+			report.verdicts.causes[report.causes[i].cause].verdict.verdict;
+
+		assert_true(verdict == VERDICT_NOT_YET || verdict == VERDICT_STARTUP);
+	}
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+}
+
+static void says_that_it_estimates(void **state)
+{
+	const struct summary_report_style style = {0};
+	_cleanup_free_ char *text = NULL;
+	struct analysis analysis;
+	struct leak_report report;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	read_back(&analysis, &report);
+	assert_int_equal(summary_report_write(out, &report, &style), 0);
+	fclose(out);
+	assert_has(text, "10.0 min recorded in 600 windows, 2 % of the time, ");
+	assert_has(text, "Estimated from a sample of ");
+	assert_has(text, "\nIf the program is slower while it is observed, ");
+	assert_has(text, "1. growth: about 6000 +-500 blocks");
+	assert_has(text, " stay; of the others half freed within ");
+	assert_lacks(text, "certain");
+	assert_lacks(text, " events were lost");
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+}
+
+static void lists_the_sample(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct analysis analysis;
+	struct leak_report report;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	read_back(&analysis, &report);
+	assert_int_equal(leaks_write(out, &report), 0);
+	fclose(out);
+	assert_has(text, " windows=600 observed=0.02 estimated_blocks=");
+	assert_has(text, "\nstack 1 growth doubtful:unobserved 120 5760 ");
+	assert_has(text, " estimated_blocks_error=");
+	assert_has(text, " stays=0.00");
+	assert_lacks(text, "\nhistory ");
+	assert_lacks(text, "\nperiods ");
+	assert_lacks(text, " peak_blocks=");
+	assert_lacks(text, "\nunexpected ");
+	assert_lacks(text, "\n# lost");
+	assert_lacks(text, "\n# audit");
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+}
+
+static void writes_json(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct analysis analysis;
+	struct leak_report report;
+	struct report_input input = {.report = &report};
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	read_back(&analysis, &report);
+	assert_int_equal(json_format.write(out, &input), 0);
+	fclose(out);
+	assert_has(text, "\"windows\":{\"opened\":600,\"observed\":0.02,\"estimated_blocks\":");
+	assert_has(text, "\"estimated_bytes_error\":");
+	assert_has(text, "\"stays\":0.00");
+	assert_lacks(text, "\"peak_blocks\"");
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_the_leak),
+		cmocka_unit_test(says_that_it_estimates),
+		cmocka_unit_test(lists_the_sample),
+		cmocka_unit_test(writes_json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
