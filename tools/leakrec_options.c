@@ -10,6 +10,7 @@
 #include "recorder/session/heap_scan.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* The session's options, and options that are only the command line's. */
 struct command_line {
@@ -66,6 +67,19 @@ static int parse_compression_level(void *context, const struct option_row *row, 
 	if (text && (number_parse(text, &level) || level > COMPRESSOR_MAX_LEVEL))
 		return options_reject(row, text);
 	line->session.compression_level = (int)level;
+	return 0;
+}
+
+/* "2%", "0.5%"; "2" means the same as "2%". */
+static int parse_budget(void *context, const struct option_row *row, const char *text)
+{
+	struct session_options *session = &((struct command_line *)context)->session;
+	char *end;
+	double percent = strtod(text, &end);
+
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(percent >= 0.1 && percent <= 100))
+		return options_reject(row, text);
+	session->budget = percent / 100;
 	return 0;
 }
 
@@ -138,6 +152,10 @@ static const struct option_row rows[] = {
 	 .parse = parse_ring_pages, .takes = "a power of two up to 1048576"},
 	{"duration", 'd', OPTION_TIME, "SECONDS", "end after this time", FIELD(session.duration_ns),
 	 .min = 1},
+	{"budget", 0, OPTION_PARSED, "SHARE",
+	 "record in windows, so that recording costs at most SHARE (0.1% to 100%) of the CPU time that "
+	 "the processes use, or of one CPU's if they use less",
+	 .parse = parse_budget, .takes = "a share of the CPU time from 0.1% to 100%"},
 	{"mark-every", 0, OPTION_TIME, "SECONDS",
 	 "set a mark at this interval, as SIGUSR1 does; leakparse --diff shows what changed between "
 	 "marks",
@@ -253,6 +271,19 @@ static int check_options(const struct session_options *options, bool is_all)
 		wrong = "--scan goes with 16 processes at most";
 	else if (options->scan_pause_limit_ns && !options->scan)
 		wrong = "--pause-limit goes with --scan";
+	else if (options->budget && config->scope != RECORD_PROCESSES)
+		wrong = "--budget needs -p PID or a command: it does not go with -a or --cgroup";
+	else if (options->budget && (config->syscalls || options->resources->nr || config->no_heap))
+		wrong = "--budget is for allocators only: it does not go with --with, --pair, --ref or "
+			"--no-heap";
+	else if (options->budget && config->has_sizes)
+		wrong = "--budget does not go with --size: leave --size out, and give it to leakparse";
+	else if (options->budget && options->with_view)
+		wrong = "--budget does not go with --top, which shows what is held at each moment";
+	else if (options->budget &&
+		 (config->by == RECORD_BY_PERF || config->by == RECORD_BY_SINGLE))
+		wrong = "--budget needs links, which can be placed and removed quickly: leave "
+			"--perf-events, --filter and --record-by out";
 	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
 		wrong = "--raw-stacks needs --call-graph dwarf";
 	else if (config->has_sizes && config->by == RECORD_BY_PERF)
@@ -284,6 +315,10 @@ int leakrec_options_parse(int argc, char **argv, struct session_options *options
 		session->config.by = RECORD_BY_PERF;
 	session->config.has_sizes = options_has(&table, &result, "size");
 	session->config.free_stacks |= session->mismatch;
+	session->config.in_windows = session->budget > 0;
+	/* A window closes before a ring is full, so that no process has to be stopped. */
+	if (session->budget > 0)
+		session->config.on_overload = OVERLOAD_DROP;
 	if (!session->output && !session->with_view)
 		session->output = "perf.data";
 	*options = *session;

@@ -29,6 +29,12 @@ struct bpf_site sites[BPF_MAX_SITES];
 /* There are no links: each process has perf events of its own. */
 const volatile bool by_events = false;
 
+/*
+ * A return is recorded if its task has noted that the entry was. Otherwise, without sessions, each
+ * return is.
+ */
+#define tracks_calls (has_filter || in_windows)
+
 /* Linux 6.13 to 6.19; only linked_call() needs it, which other kernels do not load. */
 extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms"), weak));
 
@@ -188,8 +194,8 @@ ALWAYS_INLINE unsigned long long block_taken(const struct bpf_site *site,
 }
 
 /*
- * With a filter, notes at an entry that is no session's whether the call is recorded, and the block
- * that it takes and gives back if it fails.
+ * Notes at an entry that is no session's whether the call is recorded, and the block that it takes
+ * and gives back if it fails.
  */
 ALWAYS_INLINE void push_call(struct pt_regs *regs, bool is_recorded, unsigned long long taken)
 {
@@ -233,7 +239,7 @@ ALWAYS_INLINE int at_return(struct pt_regs *regs, unsigned int index)
 {
 	unsigned long long cookie = ENTRY_RECORDED;
 
-	if (!has_filter || pop_call(regs, &cookie))
+	if (!tracks_calls || pop_call(regs, &cookie))
 		record_return(regs, index, cookie);
 	return 0;
 }
@@ -265,14 +271,15 @@ int linked_call(struct pt_regs *regs)
 	bool matches;
 
 	KEEP_TASK_STACK(regs, at_sessions);
-	if (!recording)
+	count_hit(false);
+	if (!records_ends())
 		return 1;
 	/*
 	 * The cookie is 0 at the entry only. Reading it costs less than asking for the kind of hit.
 	 */
 	if (*cookie)
 		return record_return(regs, index, *cookie);
-	if (!is_wanted(site))
+	if (!records_calls() || !is_wanted(site))
 		return 1;
 	read_args(regs, site, args);
 	matches = entry_matches(site, args, everywhere || site->is_late, &old);
@@ -322,11 +329,11 @@ ALWAYS_INLINE int at_entry(struct pt_regs *regs, unsigned int index, bool is_fol
 		else
 			matches = entry_matches(site, args,
 						is_followed || everywhere || site->is_late, &old);
-		/* With sessions, only followed processes get here with such a site. */
-		if (site->kind != BPF_SITE_STORE && site->kind != BPF_SITE_RELEASE &&
-		    !site->has_exits)
-			push_call(regs, matches, block_taken(site, args, old));
 	}
+	/* With sessions, only followed processes get here with such a site. */
+	if (tracks_calls && site->kind != BPF_SITE_STORE && site->kind != BPF_SITE_RELEASE &&
+	    !site->has_exits)
+		push_call(regs, matches, block_taken(site, args, old));
 	if (site->has_exits && !note_call(regs, index, block_taken(site, args, old), matches))
 		return 0;
 	if (!matches)
@@ -357,14 +364,19 @@ int linked_site(struct pt_regs *regs)
 	const struct bpf_site *site = &sites[index];
 
 	KEEP_TASK_STACK(regs, at_links);
+	count_hit(cookie & BPF_AT_EXIT);
 	if (cookie & BPF_AT_EXIT)
-		return recording ? record_exits(regs) : 0;
+		return records_ends() ? record_exits(regs) : 0;
 	if (site->kind == BPF_SITE_POINT && !site->has_block) {
 		if (!everywhere || is_in_scope())
 			note_asked(regs, site);
 		return 0;
 	}
-	if (!recording || (site->kind != BPF_SITE_RESOURCE && !is_wanted(site)))
+	if (!records_ends() || (site->kind != BPF_SITE_RESOURCE && !is_wanted(site)))
+		return 0;
+	if (cookie & BPF_AT_RETURN)
+		return at_return(regs, index);
+	if (!records_calls())
 		return 0;
 	if (site->kind == BPF_SITE_POINT)
 		return record_point(regs, index);
@@ -372,8 +384,7 @@ int linked_site(struct pt_regs *regs)
 		return record_resource_entry(regs, index);
 	if (site->kind == BPF_SITE_MARK)
 		return write_mark(regs, &site->events[BPF_EVENT_ENTRY], index);
-	return cookie & BPF_AT_RETURN ? at_return(regs, index)
-				      : at_entry(regs, index, has_filter && is_child());
+	return at_entry(regs, index, has_filter && is_child());
 }
 
 /*
@@ -476,7 +487,8 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 	/* Without an entry it is not recorded. */
 	if (!child)
 		shared.missed = 1;
-	if (!child || !has_own_breakpoints(target))
+	/* In windows, the child is recorded from the next one on. */
+	if (!child || in_windows || !has_own_breakpoints(target))
 		return 0;
 	if (!by_events && target->forks == TARGET_FORKS_FOLLOWED && !was_overtaken(task))
 		return 0;
@@ -526,7 +538,7 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	struct target *target = find_target(task->tgid);
 
 	forget_code(task->tgid);
-	if (!target || !has_own_breakpoints(target))
+	if (!target || in_windows || !has_own_breakpoints(target))
 		return 0;
 	keep_carrier(target, old_tid == task->tgid ? task->tgid : 0);
 	if (old_tid == task->tgid)

@@ -125,7 +125,26 @@ struct bpf_cpu {
 	unsigned long long lost;  /* samples that found no room, not in a LOST record yet */
 	unsigned long long woken; /* 1: leakrec was woken, and has not drained the ring since */
 	unsigned long long step;  /* of the ring, in which the last sample begins (targets.bpf.h) */
-	unsigned long long pad[5];
+	/* In windows: hits of probes, recorded or not; those among them that the kernel stepped. */
+	unsigned long long hits, stepped_hits;
+	unsigned long long pad[3];
+};
+
+/* Whether programs record, in windows (windows.bpf.h). */
+enum bpf_window_state {
+	BPF_WINDOW_SHUT,    /* not at all */
+	BPF_WINDOW_OPEN,    /* everything */
+	BPF_WINDOW_CLOSING, /* only the ends of calls whose beginning was recorded */
+};
+
+#define BPF_HITS_STEP 32 /* a CPU adds its hits to those of the window in such steps */
+
+struct bpf_window {
+	unsigned int state;	      /* enum bpf_window_state */
+	unsigned int nr;	      /* counts windows; set before the probes are placed */
+	unsigned long long closed_ns; /* CLOCK_MONOTONIC; 0: no program has closed it */
+	unsigned long long hits;      /* since it was opened */
+	unsigned long long max_hits;  /* after so many, a program closes it */
 };
 
 #endif

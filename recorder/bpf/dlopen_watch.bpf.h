@@ -229,7 +229,9 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 	target->mapped_changed_ns = version.changed_ns;
 	target->has_mapped = 1;
 	shared.any_mapped = 1;
-	if (may_hold_for_set_up() && target_to_hold()) {
+	if (in_windows) {
+		/* It is recorded from the next window on: nothing waits for that. */
+	} else if (may_hold_for_set_up() && target_to_hold()) {
 		target->set_up = 1;
 		hold(target);
 	} else {

@@ -26,7 +26,8 @@ struct call_note {
 	unsigned long long function; /* the address of the probe of its entry */
 	/* BPF_SITE_RESOURCE: where it will store the handle; else the released block, or 0. */
 	unsigned long long value;
-	unsigned long long site;
+	unsigned int site;
+	unsigned int window; /* in which the call began */
 };
 
 /* Twice as large as MAX_NOTES: an LRU map evicts entries before it is full. */
@@ -38,6 +39,12 @@ struct {
 } call_notes SEC(".maps");
 
 unsigned long long nr_call_notes;
+
+/* True if the call began in an earlier window: it has ended since, or its end does not count. */
+ALWAYS_INLINE bool is_stale(const struct call_note *note)
+{
+	return note->window != window.nr;
+}
 
 ALWAYS_INLINE void drop_note(const struct call_key *key)
 {
@@ -63,8 +70,7 @@ ALWAYS_INLINE void drop_levels(struct call_key *key, unsigned int level)
  * jumped here: the level is one more than that call's. Returns true if the level has a note
  * already.
  */
-ALWAYS_INLINE bool find_level(struct call_key *key, unsigned long long caller,
-			      unsigned long long site)
+ALWAYS_INLINE bool find_level(struct call_key *key, unsigned long long caller, unsigned int site)
 {
 	const struct call_note *found;
 
@@ -74,7 +80,7 @@ ALWAYS_INLINE bool find_level(struct call_key *key, unsigned long long caller,
 		found = bpf_map_lookup_elem(&call_notes, key);
 		if (!found)
 			return false;
-		if (found->caller != caller || found->site == site)
+		if (found->caller != caller || found->site == site || is_stale(found))
 			break;
 	}
 	return true;
@@ -89,7 +95,7 @@ static __attribute__((noinline)) bool note_call(struct pt_regs *regs, unsigned i
 {
 	struct call_key key = {PT_REGS_SP(regs), bpf_get_current_pid_tgid() >> 32, 0};
 	struct call_note note = {true_return(caller_at_entry(regs), PT_REGS_SP(regs)),
-				 PT_REGS_IP(regs), value, index};
+				 PT_REGS_IP(regs), value, index, window.nr};
 
 	if (find_level(&key, note.caller, index))
 		drop_levels(&key, key.level);
@@ -119,7 +125,7 @@ ALWAYS_INLINE const struct bpf_site *consume_note(const struct pt_regs *regs,
 	const struct call_note *note = bpf_map_lookup_elem(&call_notes, key);
 	const struct bpf_site *site;
 
-	if (!note || note->caller != caller)
+	if (!note || note->caller != caller || is_stale(note))
 		return 0;
 	site = &sites[note->site & (BPF_MAX_SITES - 1)];
 	ret_sample->caller = 0;

@@ -85,7 +85,8 @@ int BPF_PROG(after_first_thread, struct task_struct *task)
 	struct target *target;
 	bool was_carrier;
 
-	if (shared.closed)
+	/* In windows, links are short-lived. */
+	if (in_windows || shared.closed)
 		return 0;
 	target = find_target(id >> 32);
 	if (!target)

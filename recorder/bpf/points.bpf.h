@@ -23,7 +23,7 @@ ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct bpf_site *site)
 	if (state) {
 		state->frame = frame_at(regs, site);
 		state->bytes = numbered_register(regs, site->size_register - 1);
-	} else if (recording) {
+	} else if (records_calls()) {
 		count_lost();
 	}
 }
@@ -54,7 +54,7 @@ ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct bpf_site *site,
 		return true;
 	}
 	state = state_of_task();
-	/* The recording began during the call, so the size was not noted. */
+	/* The recording, or the window, began during the call, so the size was not noted. */
 	if (state && !state->frame)
 		return false;
 	/* A signal handler has called the function during the call. */

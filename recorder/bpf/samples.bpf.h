@@ -13,6 +13,7 @@
 #include "recorder/bpf/samples_shared.h"
 #include "recorder/bpf/stack_bases.bpf.h"
 #include "recorder/bpf/task_stack.bpf.h"
+#include "recorder/bpf/windows.bpf.h"
 
 #include <stddef.h>
 
@@ -22,8 +23,6 @@ const volatile unsigned int dump_bytes =
 const volatile bool dumps_fit = false; /* a dump ends where the stack does */
 const volatile bool entries_have_stacks = false; /* entries of some functions */
 const volatile unsigned long long lost_id = 0;	 /* PERF_SAMPLE_IDENTIFIER of LOST records */
-
-struct bpf_cpu cpus[BACKPRESSURE_MAX_CPUS];
 
 /* Wakes the recorder, which polls this otherwise empty ring. */
 struct {
@@ -118,7 +117,9 @@ ALWAYS_INLINE void watch_ring(const struct room *room, unsigned int nr)
 		cpu->woken = 1;
 		wake_recorder();
 	}
-	if (room->filled > shared.limit_bytes)
+	if (in_windows && room->filled > ring_mask / 2)
+		close_window();
+	else if (room->filled > shared.limit_bytes)
 		hold_for_ring(room->filled);
 }
 
@@ -162,7 +163,10 @@ ALWAYS_INLINE void no_room(unsigned int nr)
 	count_lost();
 	cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)].woken = 1;
 	wake_recorder();
-	hold_for_ring(~0ULL);
+	if (in_windows)
+		close_window();
+	else
+		hold_for_ring(~0ULL);
 }
 
 /* The ring of the CPU, after losses so far have been written. */

@@ -13,7 +13,6 @@
 #define MAX_SYSCALL_ARGS 6
 
 struct bpf_syscall syscalls[BPF_MAX_SYSCALLS];
-bool recording; /* between its start and its end */
 
 /* The row of a call of a recorded process, or NULL. */
 ALWAYS_INLINE const struct bpf_syscall *recorded_syscall(long number)

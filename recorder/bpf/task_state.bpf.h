@@ -10,6 +10,7 @@
 #define LEAKTOOLS_RECORDER_TASK_STATE_BPF_H
 
 #include "recorder/bpf/registers.bpf.h"
+#include "recorder/bpf/windows.bpf.h"
 
 #define MAX_SPARE_STATES 16384
 
@@ -17,12 +18,13 @@ struct task_state {
 	/* At a point in an allocation function (points.bpf.h): the call's frame, that is
 	 * where its return address is, or 0, and what it asks for. */
 	unsigned long long frame, bytes;
-	/* With a filter: the calls that the task is in, a bit each, the innermost lowest: recorded?
-	 * With sessions, only that of the last call that stores its block. */
+	/* With @tracks_calls: the calls that the task is in, a bit each, the innermost lowest:
+	 * recorded? With sessions, only that of the last call that stores its block. */
 	unsigned long long open_calls;
 	/* The block that a call takes and gives back if it fails, or 0, and the stack pointer at
 	 * the call's entry. Not with sessions. */
 	unsigned long long taken, taken_sp;
+	unsigned int window; /* in which all this was noted */
 };
 
 struct {
@@ -62,7 +64,11 @@ ALWAYS_INLINE struct task_state *state_of_task(void)
 	if (!state)
 		state = bpf_task_storage_get(&task_states, bpf_get_current_task_btf(), 0,
 					     BPF_LOCAL_STORAGE_GET_F_CREATE);
-	return state ? state : spare_state(true);
+	if (!state)
+		state = spare_state(true);
+	if (in_windows && state && state->window != window.nr)
+		*state = (struct task_state){.window = window.nr};
+	return state;
 }
 
 #endif

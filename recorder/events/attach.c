@@ -94,7 +94,8 @@ int attach_events(struct record_events *ret, const struct probe_set *const *prob
 	/* An event of a CPU covers all tasks, so no thread can be missed. */
 	if (config->scope != RECORD_PROCESSES)
 		return record_events_open(ret, probes, nr_probes, config, &all_processes, 1);
-	if (!nr_probes && has_many_threads(pids, nr_pids))
+	/* With a budget, others' records would count as the recording's cost. */
+	if (!nr_probes && !config->in_windows && has_many_threads(pids, nr_pids))
 		return attach_to_cpus(ret, config, pids, nr_pids);
 	*ret = (struct record_events){0};
 	for (int i = 0; i < ATTEMPTS_BEFORE_HOLD && err == -EAGAIN; i++)

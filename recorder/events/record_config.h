@@ -50,8 +50,9 @@ struct record_config {
 	bool raw_stacks;     /* CALL_GRAPH_DWARF: the file holds the dumps, for another unwinder */
 	uint32_t ring_pages; /* a power of two */
 	enum record_by by;
-	bool no_heap;	/* record no allocators, nor those mapped later */
-	bool has_sizes; /* record only requests of these sizes; not RECORD_BY_PERF */
+	bool in_windows; /* record in windows, by links that last as long; not RECORD_BY_PERF */
+	bool no_heap;	 /* record no allocators, nor those mapped later */
+	bool has_sizes;	 /* record only requests of these sizes; not RECORD_BY_PERF */
 	struct size_range sizes;
 	unsigned int syscalls;			 /* enum syscall_group: the groups to record */
 	const char *filters[RECORD_MAX_FILTERS]; /* "EVENT:EXPR"; RECORD_BY_PERF only */

@@ -2,6 +2,7 @@
 #include "recorder/output/own_samples.h"
 
 #include "common/perf_disk.h"
+#include "common/schema/look_state.h"
 #include "common/schema/probe_schema.h"
 #include "common/schema/reach_class.h"
 #include "common/scope.h"
@@ -24,6 +25,8 @@ static const struct {
 	[OWN_MEMORY] = {"memory", MEMORY_FIELD_TURN, MEMORY_VALUE_NAMES, false},
 	[OWN_REACH] = {"reach", REACH_FIELD_CLASS, REACH_VALUE_NAMES, false},
 	[OWN_HOLDER] = {"holder", HOLDER_FIELD_NUMBER, {NULL}, true},
+	[OWN_WINDOW] = {"window", WINDOW_FIELD_OPEN, {WINDOW_FIELD_PACE}, false},
+	[OWN_LOOK] = {"look", LOOK_FIELD_STATE, LOOK_VALUE_NAMES, false},
 	[OWN_UNSEEN] = {"unseen", HOLDER_FIELD_NUMBER, {NULL}, true},
 };
 

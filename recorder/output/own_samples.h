@@ -17,6 +17,8 @@ enum own_sample {
 	OWN_REACH,     /* enum reach_class; enum reach_value's */
 	OWN_HOLDER,    /* number; a text */
 	OWN_UNSEEN,    /* the same: the scan, and what leakscan has not seen in it */
+	OWN_WINDOW,    /* open: 1 where a window begins, 0 where it ends; pace */
+	OWN_LOOK,      /* enum look_state; enum look_value's */
 	OWN_SAMPLE_NR,
 };
 

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,4 +47,97 @@ int apart_run(int (*work)(void *argument), void *argument)
 		waitpid(pid, NULL, __WCLONE);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return apart.result;
+}
+
+/*
+ * The end of a link waits for RCU after it has removed its own breakpoints. So several processes
+ * close: else the target would hit the other links' breakpoints meanwhile, and the waits add up.
+ */
+#define MAX_CLOSERS 16
+
+struct closer {
+	_Alignas(16) char stack[STACK_BYTES / 4];
+	pid_t pid; /* 0: there is none */
+	struct apart_closing *closing;
+};
+
+struct apart_closing {
+	struct closer closers[MAX_CLOSERS];
+	size_t nr_closers;
+	int *fds;
+	size_t nr;
+};
+
+/*
+ * Closes each MAX_CLOSERS-th one. This process goes on meanwhile, and the other one has its
+ * thread-local storage. So that does nothing but system calls, which do not fail: syscall() would
+ * set errno.
+ */
+static int close_apart(void *argument)
+{
+	const struct closer *closer = argument;
+	const struct apart_closing *closing = closer->closing;
+
+	syscall(SYS_setsid);
+	syscall(SYS_prctl, PR_SET_NAME, "leak-detach");
+	for (size_t i = (size_t)(closer - closing->closers); i < closing->nr; i += MAX_CLOSERS)
+		syscall(SYS_close, closing->fds[i]);
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+static void release(struct apart_closing *closing)
+{
+	free(closing->fds);
+	free(closing);
+}
+
+struct apart_closing *apart_close_begin(int *fds, size_t nr)
+{
+	struct apart_closing *closing =
+		aligned_alloc(_Alignof(struct apart_closing), sizeof(*closing));
+	sigset_t all, before;
+
+	if (!closing) {
+		for (size_t i = 0; i < nr; i++)
+			close(fds[i]);
+		free(fds);
+		return NULL;
+	}
+	closing->fds = fds;
+	closing->nr = nr;
+	closing->nr_closers = nr < MAX_CLOSERS ? nr : MAX_CLOSERS;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	for (size_t i = 0; i < closing->nr_closers; i++) {
+		struct closer *closer = &closing->closers[i];
+
+		closer->closing = closing;
+		closer->pid = clone(close_apart, closer->stack + sizeof(closer->stack),
+				    CLONE_VM | CLONE_FILES, closer);
+		if (closer->pid > 0)
+			continue;
+		closer->pid = 0;
+		for (size_t k = i; k < nr; k += MAX_CLOSERS)
+			close(fds[k]);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return closing;
+}
+
+bool apart_close_is_done(struct apart_closing *closing)
+{
+	bool is_done = true;
+
+	for (size_t i = 0; closing && i < closing->nr_closers; i++) {
+		struct closer *closer = &closing->closers[i];
+
+		if (closer->pid && waitpid(closer->pid, NULL, __WCLONE | WNOHANG) == 0)
+			is_done = false;
+		else
+			closer->pid = 0;
+	}
+	if (closing && is_done)
+		release(closing);
+	return is_done;
 }

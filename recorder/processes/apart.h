@@ -13,11 +13,30 @@
 #ifndef LEAKTOOLS_RECORDER_APART_H
 #define LEAKTOOLS_RECORDER_APART_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /*
  * Calls @work with @argument and returns what that returns, or a negative errno. This thread waits
  * meanwhile. No signal is delivered to @work, but is_interrupted() does not see those of this
  * process.
  */
 int apart_run(int (*work)(void *argument), void *argument);
+
+/* Descriptors that such processes close while this one goes on. */
+struct apart_closing;
+
+/*
+ * Closes the @nr descriptors @fds, an array of malloc() that it takes over, in such processes. The
+ * kernel may need long for that, and a SIGKILL there would leave breakpoints, too. Returns NULL if
+ * there is no memory for that; then they are closed already. Release with apart_close_is_done().
+ */
+struct apart_closing *apart_close_begin(int *fds, size_t nr);
+
+/*
+ * True if all is closed; frees @closing then. If this process ends before that, it leaves @closing
+ * to the other one.
+ */
+bool apart_close_is_done(struct apart_closing *closing);
 
 #endif

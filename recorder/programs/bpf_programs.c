@@ -122,6 +122,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf->rodata->size_word_min = size_word(sizes->min_bytes);
 	/* A remainder too small for a chunk of its own stays with the block. */
 	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
+	bpf->rodata->in_windows = config->in_windows;
 	bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
 	bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
 	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
@@ -257,6 +258,9 @@ static const char *objection_to_multi(const struct record_config *config)
 /* Why programs are not worth a try in this way, or NULL. */
 static const char *objection_to(const struct record_config *config, enum record_by by)
 {
+	if (config->in_windows && by == RECORD_BY_SINGLE)
+		return "to place and remove one perf event after the other takes too long for a "
+		       "window";
 	if (config->by != RECORD_BY_BEST && config->by != by)
 		return "the command line names another way";
 	if (by == RECORD_BY_SINGLE && !runs_all_single())

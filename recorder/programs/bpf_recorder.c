@@ -98,6 +98,7 @@ int bpf_recorder_create(const struct record_config *config,
 		return -ENOMEM;
 	}
 	bpf_setup_silence_libbpf();
+	recorder->in_windows = config->in_windows;
 	err = bpf_programs_load(config, &recorder->by, ret_objections, &recorder->bpf);
 	if (!err)
 		err = create_rings(recorder, config);
@@ -364,17 +365,25 @@ static const struct probe_file *next_file(const struct bpf_recorder *recorder, s
 	return file;
 }
 
-int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid)
+int bpf_recorder_try_link(struct bpf_recorder *recorder, pid_t pid,
+			  const struct probe_file **ret_file)
 {
-	const struct probe_file *file;
 	size_t site = 0;
 	int err = 0;
 
-	while (!err && (file = next_file(recorder, &site))) {
-		err = link_file(recorder, file, pid);
-		if (err)
-			report_unlinked(file, pid, err);
-	}
+	while (!err && (*ret_file = next_file(recorder, &site)))
+		if (!(*ret_file)->is_given_up)
+			err = link_file(recorder, *ret_file, pid);
+	return err;
+}
+
+int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid)
+{
+	const struct probe_file *file;
+	int err = bpf_recorder_try_link(recorder, pid, &file);
+
+	if (err)
+		report_unlinked(file, pid, err);
 	return err;
 }
 
@@ -424,7 +433,7 @@ int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file
 		return -E2BIG;
 	}
 	nr = bpf_sites_fill_late(&recorder->sites, recorder->bpf->bss->sites, first);
-	err = link_file(recorder, file, 0);
+	err = recorder->in_windows ? 0 : link_file(recorder, file, 0);
 	if (err)
 		report_unlinked(file, 0, err);
 	return err ? err : (int)nr;

@@ -38,8 +38,11 @@ struct bpf_recorder {
 	size_t nr_links;
 	bpf_recorder_opener *open_events; /* RECORD_BY_SINGLE; set before anything is linked */
 	void *open_context;
-	size_t nr_unlinked;	    /* files that bpf_recorder_link_all() left out */
-	uint64_t nr_skipped_before; /* runs of programs, before the recording began */
+	size_t nr_unlinked;		 /* files that bpf_recorder_link_all() left out */
+	uint64_t nr_skipped_before;	 /* runs of programs, before the recording began */
+	bool in_windows;		 /* links are for one window each (bpf_windows.h) */
+	bool has_headless;		 /* a process was left out: its first thread has ended */
+	struct apart_closing *unlinking; /* the links of the last window; NULL: they are gone */
 };
 
 /*
@@ -81,6 +84,10 @@ void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file
 
 /* Watches process @pid. Returns 0 or a negative errno, reported. */
 int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid);
+
+/* The same, not reported; *@ret_file: the file that could not be linked. */
+int bpf_recorder_try_link(struct bpf_recorder *recorder, pid_t pid,
+			  const struct probe_file **ret_file);
 
 /* The file's content is changing: it has to be inspected again. */
 void bpf_recorder_forget_file(struct bpf_recorder *recorder, const struct bpf_file *file);

@@ -18,6 +18,12 @@
 #define CONSUME_BYTES (64 << 10)
 #define CONSUME_PART  64
 
+/*
+ * Live readers wait for PERF_RECORD_FINISHED_ROUND. While the rings are empty, one follows after
+ * this time, because leakrec itself may have written samples.
+ */
+#define QUIET_NS 1000000000ULL
+
 /* True if the sample was taken while not all events were enabled. */
 static bool is_outside(const struct ring_reader *reader, const struct perf_event_header *sample)
 {
@@ -261,6 +267,8 @@ static int drain_bpf_ring(struct ring_reader *reader, size_t cpu, uint64_t until
 							     &reader->recorder->sites,
 							     (const void *)record);
 		}
+		if (reader->windows)
+			record = windows_fit(reader->windows, record, reader->wrapped);
 		err = write_sample(reader, record);
 		at = ring->at;
 		if (at - consumed >= CONSUME_BYTES) {
@@ -337,7 +345,7 @@ int ring_reader_drain_side(struct ring_reader *reader)
 	/* Samples from after this are left to the next round: ring_reader.h. */
 	reader->round_ns = reader->stopped ? UINT64_MAX : clock_now_ns();
 	reader->tasks.nr = 0;
-	reader->any = reader->busy = false;
+	reader->busy = false;
 	for (size_t i = 0; i < side->nr_rings && !err; i++) {
 		uint64_t start = side->rings[i].offset;
 
@@ -386,8 +394,12 @@ int ring_reader_drain_samples(struct ring_reader *reader, uint64_t *ret_most_byt
 	}
 	if (reader->held)
 		apply_held(reader);
-	if (!reader->any || reader->busy)
+	if (reader->busy || !(reader->any || reader->round_ns - reader->finished_ns > QUIET_NS))
 		return 0;
+	if (reader->windows && (reader->stopped || windows_hold_round(reader->windows)))
+		return 0;
+	reader->any = false;
+	reader->finished_ns = reader->round_ns;
 	return perf_writer_add_record(reader->writer, &finished_round);
 }
 

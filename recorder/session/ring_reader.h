@@ -24,6 +24,7 @@
 #include "recorder/programs/bpf_recorder.h"
 #include "recorder/session/mark_texts.h"
 #include "recorder/session/ring_advice.h"
+#include "recorder/windows/windows.h"
 
 /* FORK and EXIT records. */
 struct task_records {
@@ -38,6 +39,7 @@ struct ring_reader {
 	struct bpf_recorder *recorder;	/* or NULL: perf events record */
 	struct live_unwinder *unwinder; /* unwinds dumps; NULL: samples are written as they are */
 	struct held_blocks *held;	/* gets what is written; or NULL */
+	const struct windows *windows;	/* or NULL: everything is recorded */
 	bool stopped;			/* nothing is recorded any more */
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC, as the samples' */
 	/* Counts. */
@@ -48,9 +50,11 @@ struct ring_reader {
 	struct mark_texts mark_texts;
 	/* state of this round */
 	struct task_records tasks;
-	uint64_t round_ns; /* when it began; UINT64_MAX: the last one */
-	uint64_t whole_ns; /* when the last round began in which no record was being written */
-	bool any, busy;	   /* there were records; one was still being written */
+	uint64_t round_ns;    /* when it began; UINT64_MAX: the last one */
+	uint64_t whole_ns;    /* when the last round began in which no record was being written */
+	bool busy;	      /* a record was still being written */
+	bool any;	      /* there were records since the last PERF_RECORD_FINISHED_ROUND */
+	uint64_t finished_ns; /* when the round of that one began */
 	uint64_t wrapped[UINT16_MAX / sizeof(uint64_t) + 1]; /* a record, in one piece */
 };
 

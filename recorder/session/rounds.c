@@ -84,6 +84,9 @@ static void give_up_files(struct rounds *rounds)
 	struct bpf_recorder *recorder = rounds->reader.recorder;
 	struct probe_file *file;
 
+	/* The probes of a window are being removed: files are given back only when that is done. */
+	if (recorder && recorder->unlinking)
+		return;
 	while ((file = file_leases_next_wanted(rounds->leases))) {
 		file->is_given_up = true;
 		if (recorder)
@@ -206,6 +209,11 @@ static bool are_rings_empty(const struct bpf_recorder *recorder)
 		    recorder->rings[i].at < bpf_ring_end(&recorder->rings[i]))
 			return false;
 	return true;
+}
+
+bool rounds_have_drained(const struct rounds *rounds)
+{
+	return are_rings_empty(rounds->reader.recorder);
 }
 
 /* Counts losses that are in no record: samples without room, unread records, skipped hits. */

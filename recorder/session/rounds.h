@@ -33,6 +33,9 @@ struct rounds {
 /* Runs one round, or more where backpressure needs it. Returns 0 or the writer's error. */
 int rounds_run(struct rounds *rounds);
 
+/* True if the rings of the recording programs have been read to their ends. */
+bool rounds_have_drained(const struct rounds *rounds);
+
 /* True if a ring is more than half full, or a perf ring was in the last round. */
 bool rounds_are_busy(const struct rounds *rounds);
 

@@ -118,6 +118,7 @@ int session_run(const struct session_options *options, int *ret_command_status)
 		close(session.view_fd);
 	marks_deinit(&session.marks);
 	heap_scan_deinit(&session.heap_scan);
+	windows_deinit(&session.windows);
 	*ret_command_status = session.command.status;
 	memory_samples_deinit(&session.memory);
 	return err ? err : err_remove;

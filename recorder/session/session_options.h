@@ -24,6 +24,7 @@ struct session_options {
 	int compression_level;	      /* zstd's, 0: none; SESSION_DEFAULT_COMPRESSION: files only */
 	bool scan;		      /* find out what the processes can still get to */
 	uint64_t scan_pause_limit_ns; /* how long a scan may stop a process; 0: leakscan's limit */
+	double budget; /* the share of CPU time to keep to; 0: no limit */
 	bool mismatch;		      /* record C++'s operators and the stacks of releases, too */
 	struct record_config config;
 	struct resource_specs *resources; /* what is recorded besides memory */

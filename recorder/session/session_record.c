@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
+#include "common/schema/look_state.h"
 #include "recorder/session/privileges.h"
 #include "recorder/session/record_line.h"
 #include "recorder/session/session_signals.h"
@@ -20,16 +21,28 @@
  */
 #define ROUND_MS 100
 
+/* Between windows, nothing but samples of memory waits. windows_timeout_ms() knows when to ask. */
+#define UNOBSERVED_ROUND_MS 5000
+
 static int remaining_ms(const struct session *session)
 {
 	uint64_t end_ns = session_end_ns(session), now = clock_now_ns();
+	int longest_ms = session->options->budget && windows_are_shut(&session->windows)
+				 ? UNOBSERVED_ROUND_MS
+				 : ROUND_MS;
 
 	if (end_ns == UINT64_MAX)
-		return ROUND_MS;
+		return longest_ms;
 	if (now >= end_ns)
 		return 0;
-	return end_ns - now > ROUND_MS * 1000000ULL ? ROUND_MS
-						    : (int)((end_ns - now) / 1000000) + 1;
+	return end_ns - now > (uint64_t)longest_ms * 1000000 ? longest_ms
+							     : (int)((end_ns - now) / 1000000) + 1;
+}
+
+static int round_ms(const struct session *session, int longest_ms)
+{
+	return session->options->budget ? windows_timeout_ms(&session->windows, longest_ms)
+					: longest_ms;
 }
 
 /*
@@ -40,7 +53,8 @@ static bool may_miss(const struct session *session)
 {
 	return session->fork_follow.error || session->events.nr_left_out ||
 	       session->rounds.nr_overwritten ||
-	       (session->recorder && session->recorder->nr_unlinked) ||
+	       (session->recorder &&
+		(session->recorder->nr_unlinked || session->recorder->has_headless)) ||
 	       context_breakers_nr_unguarded(&session->events.breakers) ||
 	       (session->backpressure && backpressure_may_miss(session->backpressure));
 }
@@ -77,12 +91,19 @@ static int stop(struct session *session)
 	int err = sample_memory(session, true);
 
 	privileges_raise_all();
+	if (!err && session->options->budget)
+		err = windows_stop(&session->windows);
 	rounds->reader.end_ns = clock_now_ns();
 	/* Before the last rounds, as no later one may bring anything older (ring_reader.h). */
-	if (!err)
+	if (!err && !session->options->budget)
 		err = session_write_bound(session, rounds->reader.end_ns, true);
 	if (!err)
 		err = rounds_stop(rounds);
+	/* In windows, the last rounds do not end: the window ends after its last sample. */
+	if (!err && session->options->budget)
+		err = windows_finish(&session->windows);
+	if (!err && session->options->budget)
+		err = session_write_bound(session, rounds->reader.end_ns, true);
 	return err ? err : rounds_finish(rounds);
 }
 
@@ -91,6 +112,8 @@ static int run_round(struct session *session)
 {
 	int err = rounds_run(&session->rounds);
 
+	if (!err && session->options->budget)
+		err = windows_serve(&session->windows, rounds_have_drained(&session->rounds));
 	if (!err)
 		err = marks_write(&session->marks, session->writer);
 	if (!err)
@@ -120,7 +143,8 @@ static int scan_at_end(struct session *session)
 			  session->nr_pids > 1 ? "es" : "");
 	}
 	while (!err && heap_scan_is_busy(&session->heap_scan) && !session_has_signal(session)) {
-		err = rounds_wait(&session->rounds, session->signal_fd, ROUND_MS);
+		err = rounds_wait(&session->rounds, session->signal_fd,
+				  round_ms(session, ROUND_MS));
 		if (err >= 0 || err == -ESRCH)
 			err = run_round(session);
 	}
@@ -140,9 +164,9 @@ static int record(struct session *session)
 	if (!session->options->command && !session->options->with_view)
 		record_line_init(&line, session->start_ns);
 	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
-		err = session_has_signal(session)
-			      ? 1
-			      : rounds_wait(rounds, session->signal_fd, timeout_ms);
+		err = session_has_signal(session) ? 1
+						  : rounds_wait(rounds, session->signal_fd,
+								round_ms(session, timeout_ms));
 		if (err == 1 || err == -ESRCH) {
 			session->targets_gone = err == -ESRCH;
 			session_note_signal(session);
@@ -232,14 +256,19 @@ static int tell_doubts(const struct session *session)
 	uint64_t nr = context_breakers_nr_unguarded(&session->events.breakers);
 	uint64_t nr_late =
 		session->recorder ? backpressure_nr_set_up_late(session->backpressure) : 0;
+	int err = 0;
 
 	if (nr)
 		diag_warn("events may be missing: %" PRIu64 " process%s or thread%s started "
 			  "unguarded, so what is held is doubtful; Linux 6.12 has no such problem",
 			  nr, quantity_word(nr, "", "es"), quantity_plural(nr));
-	if (!may_miss(session))
-		return 0;
-	return marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late, session->writer);
+	if (may_miss(session))
+		err = marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late,
+					session->writer);
+	if (!err && session->options->budget)
+		err = marks_write_doubt(session->marks.pid, reader->end_ns, WINDOW_DOUBT,
+					session->writer);
+	return err;
 }
 
 /* Before the last line, which scripts read. */
@@ -259,6 +288,8 @@ static void report_end(const struct session *session)
 {
 	const struct ring_reader *reader = &session->rounds.reader;
 	const char *output = session->options->output;
+	_cleanup_free_ char *windows =
+		session->options->budget ? windows_describe(&session->windows) : NULL;
 	char pauses[64] = "", stacks[192] = "";
 	uint64_t nr_pauses =
 		session->backpressure ? backpressure_nr_pauses(session->backpressure) : 0;
@@ -270,12 +301,13 @@ static void report_end(const struct session *session)
 	advise_rings(session);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
-	diag_note("%" PRIu64 " event%s, %s, %.1f s, %" PRIu64 " %sevent%s lost%s%s%s: %s",
+	diag_note("%" PRIu64 " event%s, %s, %.1f s, %" PRIu64 " %sevent%s lost%s%s%s%s: %s",
 		  reader->samples, quantity_plural(reader->samples),
 		  quantity_bytes((double)perf_writer_size_bytes(session->writer)).text,
 		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost,
 		  may_miss(session) ? "or more " : "",
 		  quantity_plural(may_miss(session) ? 0 : reader->lost), pauses, stacks,
+		  windows ? windows : "",
 		  session->options->config.nr_filters ? ", only a part (--filter)" : "",
 		  !output		     ? "shown only; -o FILE keeps the recording"
 		  : strcmp(output, "-") == 0 ? "standard output"
@@ -293,6 +325,7 @@ static void init_rounds(struct session *session)
 		.recorder = session->recorder,
 		.unwinder = session->unwinder,
 		.held = session->held,
+		.windows = session->options->budget ? &session->windows : NULL,
 		.start_ns = session->start_ns,
 		.end_ns = UINT64_MAX,
 	};
@@ -301,7 +334,7 @@ static void init_rounds(struct session *session)
 	rounds->scan = &session->heap_scan;
 	rounds->leases = &session->leases;
 	rounds->backpressure = session->backpressure;
-	if (session->recorder && !session_is_system_wide(session))
+	if (session->recorder && !session_is_system_wide(session) && !session->options->budget)
 		rounds->fork_follow = &session->fork_follow;
 	if (session->recorder && !session->options->config.no_heap)
 		rounds->dlopen_watch = &session->dlopen_watch;

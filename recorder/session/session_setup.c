@@ -82,6 +82,8 @@ static int open_output(struct session *session)
 /* Plans the resources of the command line, or else those that leakprobe registered. */
 static int plan_resources(struct probe_set *set, pid_t pid, const struct session_options *options)
 {
+	if (options->budget)
+		return 0;
 	return options->resources->nr
 		       ? resource_plan_pid(set, pid, options->resources)
 		       : registered_resources_add(set, pid, &options->resources->schemas);
@@ -414,6 +416,12 @@ static void tell_way(const struct session *session, const char *const objections
 /* Says that perf events record, or why that is no choice. Returns 0 or @err. */
 static int fall_back(const struct record_config *config, const char *const *objections, int err)
 {
+	if (config->in_windows) {
+		diag_error("cannot keep to a budget: that needs BPF programs on uprobe_multi links "
+			   "(Linux 6.12 to 6.19, and the right to load them); record without "
+			   "--budget, for a short time (-d)");
+		return err;
+	}
 	if (config->by != RECORD_BY_BEST) {
 		diag_error("cannot record in the way that --record-by names: %s",
 			   objections[config->by]);

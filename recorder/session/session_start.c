@@ -38,7 +38,10 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 
 	record_events_raise_fd_limit(FOLLOW_FDS);
 	fork_follow_init(&session->fork_follow, session->recorder, session->backpressure);
-	for (size_t i = 0; i < session->nr_pids && !err; i++) {
+	/* Each window has links of its own. */
+	if (!err && session->options->budget)
+		windows_init(&session->windows, session->recorder, session->options->budget);
+	for (size_t i = 0; i < session->nr_pids && !err && !session->options->budget; i++) {
 		err = session_check_signals(session);
 		if (!err)
 			err = bpf_recorder_link(session->recorder, session->pids[i]);
@@ -182,14 +185,19 @@ static bool has_other_allocator(const struct probe_set *set)
 	return false;
 }
 
-/* Has the blocks noted that a scan will need. Returns 0 or a negative errno. */
+/*
+ * Has the blocks noted that a scan, or looks between windows, will need. Returns 0 or a negative
+ * errno.
+ */
 static int note_held_blocks(struct session *session)
 {
 	const struct record_group *probes = &session->events.probes;
 	int err;
 
-	if (!session->options->scan || (!has_other_allocator(&session->probes) &&
-					!has_other_allocator(&session->own_probes)))
+	bool for_scan = session->options->scan && (has_other_allocator(&session->probes) ||
+						   has_other_allocator(&session->own_probes));
+
+	if (!for_scan && !session->options->budget)
 		return 0;
 	err = held_blocks_create(MAX_HELD_BLOCKS, &session->held);
 	for (size_t i = 0; i < probes->nr_events && !err; i++) {
@@ -221,6 +229,10 @@ static int begin_output(struct session *session)
 		err = own_samples_describe(&session->events, &options->config, OWN_REACH);
 	if (!err && options->scan)
 		err = own_samples_describe(&session->events, &options->config, OWN_HOLDER);
+	if (!err && options->budget)
+		err = own_samples_describe(&session->events, &options->config, OWN_WINDOW);
+	if (!err && options->budget)
+		err = own_samples_describe(&session->events, &options->config, OWN_LOOK);
 	if (!err && options->scan)
 		err = own_samples_describe(&session->events, &options->config, OWN_UNSEEN);
 	if (!err)
@@ -293,7 +305,8 @@ static int enable(struct session *session)
 		return err;
 	for (size_t i = 0; i < session->nr_pids && session->recorder; i++) {
 		dlopen_watch_know_process(&session->dlopen_watch, session->pids[i]);
-		fork_follow_know_process(&session->fork_follow, session->pids[i]);
+		if (!session->options->budget)
+			fork_follow_know_process(&session->fork_follow, session->pids[i]);
 	}
 	if (session->recorder) {
 		bpf_recorder_start(session->recorder);
@@ -306,6 +319,16 @@ static int enable(struct session *session)
 	if (session->options->status)
 		live_status_set(&session->options->status->start_ns, session->start_ns);
 	err = session_write_bound(session, session->start_ns, false);
+	if (!err && session->options->budget)
+		err = windows_start(
+			&session->windows,
+			&(struct windows_of){
+				.writer = session->writer,
+				.held = session->held,
+				.keeps_held = session->options->scan,
+				.pid = session->marks.pid,
+				.watchdog = backpressure_watchdog_pid(session->backpressure),
+			});
 	return err ? err : begin_memory(session);
 }
 

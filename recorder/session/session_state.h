@@ -15,6 +15,7 @@
 #include "recorder/session/heap_scan.h"
 #include "recorder/session/rounds.h"
 #include "recorder/session/session_options.h"
+#include "recorder/windows/windows.h"
 
 struct session {
 	const struct session_options *options;
@@ -45,6 +46,7 @@ struct session {
 	struct memory_samples memory;
 	struct heap_scan heap_scan; /* with @options->scan */
 	struct held_blocks *held;   /* NULL: nothing needs it */
+	struct windows windows;	    /* with @options->budget */
 	uint64_t start_ns;
 	bool targets_gone;	 /* recording ended because no target is left */
 	uint64_t interrupted_ns; /* when a signal ended it; 0: none has */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A Python module in C that forgets the buffer of one call in five. */
+/* A Python module in C that forgets the buffer of one call in five, or in $LEAK_EVERY. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned long nr_calls, lost_blocks, lost_bytes;
+static unsigned long leak_every = 5, nr_calls, lost_blocks, lost_bytes;
 
 static char *encode_path(const char *path, size_t bytes)
 {
@@ -31,7 +31,7 @@ static PyObject *encode(PyObject *self, PyObject *args)
 	if (!encoded)
 		return PyErr_NoMemory();
 	result = PyUnicode_FromString(encoded);
-	if (nr_calls++ % 5) {
+	if (nr_calls++ % leak_every) {
 		free(encoded);
 	} else {
 		lost_blocks++;
@@ -60,5 +60,9 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit_leaky_extension(void)
 {
+	const char *every = getenv("LEAK_EVERY");
+
+	if (every && atol(every) > 0)
+		leak_every = (unsigned long)atol(every);
 	return PyModule_Create(&module);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A server that keeps a Buffer of each request. A Buffer's memory is outside the JavaScript heap.
+// A server that keeps a Buffer of each request, or of one in $LEAK_EVERY. A Buffer's memory is outside the JavaScript heap.
 'use strict';
 const http = require('http');
 
 const BYTES = 8192;
+const EVERY = Number(process.env.LEAK_EVERY) || 1;
 const uploads = [];
+let requests = 0;
 
 function keepUpload(url) {
 	uploads.push(Buffer.alloc(BYTES, url));
@@ -13,7 +15,8 @@ function keepUpload(url) {
 function answer(url) {
 	if (url === '/truth')
 		return `${uploads.length} ${uploads.length * BYTES}\n`;
-	keepUpload(url);
+	if (requests++ % EVERY === 0)
+		keepUpload(url);
 	return 'hello\n';
 }
 

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/programs/bpf_windows.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/interrupted.h"
+#include "common/proc/living_thread.h"
+#include "bpf_recorder.skel.h"
+#include "probes/plan/probe_file.h"
+#include "recorder/processes/apart.h"
+#include "recorder/processes/realtime.h"
+#include "recorder/target_table/target_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct bpf_window *window_of(const struct bpf_recorder *recorder)
+{
+	return &recorder->bpf->bss->window;
+}
+
+/*
+ * False if the first thread of the process has ended: a link puts no breakpoints into it then
+ * (first_thread.bpf.h). If the others live on, says so, once.
+ */
+static bool has_first_thread(struct bpf_recorder *recorder, pid_t pid)
+{
+	pid_t living = living_thread(pid);
+
+	if (living == pid)
+		return true;
+	if (living_thread_has_memory(living) && !recorder->has_headless)
+		diag_warn("process %d is not recorded any more: its first thread has ended; "
+			  "without --budget it is",
+			  (int)pid);
+	recorder->has_headless |= living_thread_has_memory(living);
+	return false;
+}
+
+/* Links all processes. Returns how many, or a negative errno, reported. */
+static int link_targets(struct bpf_recorder *recorder)
+{
+	struct target_table *table = bpf_recorder_target_table(recorder);
+	const struct probe_file *file = NULL;
+	int nr = 0, err = 0;
+
+	for (struct target *target = NULL; !err && (target = target_table_next(table, target));) {
+		if (target->role == TARGET_LEFT_OUT || !target_is_process(target->tgid))
+			continue;
+		if (!has_first_thread(recorder, (pid_t)target->tgid))
+			continue;
+		err = bpf_recorder_try_link(recorder, (pid_t)target->tgid, &file);
+		nr += !err;
+		/* It has ended meanwhile. */
+		if (err == -ESRCH)
+			err = 0;
+	}
+	if (err && !(err == -EINTR && is_interrupted()))
+		diag_error("cannot attach to %s: %s", file ? file->display : "a process",
+			   probe_file_attach_error(-err));
+	return err ? err : nr;
+}
+
+int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *ret_opened_ns)
+{
+	struct bpf_window *window = window_of(recorder);
+	struct realtime before;
+	int nr;
+
+	/* What calls note from now on belongs to this window. */
+	__atomic_fetch_add(&window->nr, 1, __ATOMIC_SEQ_CST);
+	before = realtime_begin();
+	nr = link_targets(recorder);
+	realtime_end(&before);
+	__atomic_store_n(&window->hits, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&window->max_hits, max_hits, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&window->closed_ns, 0, __ATOMIC_SEQ_CST);
+	*ret_opened_ns = clock_now_ns();
+	if (nr > 0)
+		__atomic_store_n(&window->state, BPF_WINDOW_OPEN, __ATOMIC_SEQ_CST);
+	return nr;
+}
+
+void bpf_window_extend(struct bpf_recorder *recorder, uint64_t max_hits)
+{
+	__atomic_store_n(&window_of(recorder)->max_hits,
+			 __atomic_load_n(&window_of(recorder)->hits, __ATOMIC_RELAXED) + max_hits,
+			 __ATOMIC_SEQ_CST);
+}
+
+void bpf_window_close(struct bpf_recorder *recorder)
+{
+	uint64_t now_ns = clock_now_ns();
+	unsigned int open = BPF_WINDOW_OPEN;
+
+	if (__atomic_compare_exchange_n(&window_of(recorder)->state, &open, BPF_WINDOW_CLOSING,
+					false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&window_of(recorder)->closed_ns, now_ns, __ATOMIC_SEQ_CST);
+}
+
+uint64_t bpf_window_closed_ns(const struct bpf_recorder *recorder)
+{
+	return __atomic_load_n(&window_of(recorder)->closed_ns, __ATOMIC_SEQ_CST);
+}
+
+uint64_t bpf_window_nr_hits(const struct bpf_recorder *recorder)
+{
+	return __atomic_load_n(&window_of(recorder)->hits, __ATOMIC_RELAXED);
+}
+
+void bpf_window_begin_unlink(struct bpf_recorder *recorder)
+{
+	int *fds = calloc(recorder->nr_links + 1, sizeof(*fds));
+	struct realtime before = realtime_begin();
+
+	/* Without memory, they are closed one after the other, while the rings wait. */
+	for (size_t i = 0; i < recorder->nr_links; i++) {
+		if (fds)
+			fds[i] = recorder->links[i].fd;
+		else
+			close(recorder->links[i].fd);
+	}
+	recorder->unlinking = fds ? apart_close_begin(fds, recorder->nr_links) : NULL;
+	realtime_end(&before);
+	recorder->nr_links = 0;
+}
+
+bool bpf_window_is_unlinked(struct bpf_recorder *recorder)
+{
+	if (!apart_close_is_done(recorder->unlinking))
+		return false;
+	recorder->unlinking = NULL;
+	__atomic_store_n(&window_of(recorder)->state, BPF_WINDOW_SHUT, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+bool bpf_window_is_closing(const struct bpf_recorder *recorder)
+{
+	return __atomic_load_n(&window_of(recorder)->state, __ATOMIC_SEQ_CST) == BPF_WINDOW_CLOSING;
+}
+
+int bpf_window_program_fd(const struct bpf_recorder *recorder)
+{
+	return bpf_program__fd(recorder->bpf->progs.linked_site);
+}
+
+struct bpf_window_hits bpf_window_hits(const struct bpf_recorder *recorder)
+{
+	struct bpf_window_hits sum = {0};
+
+	for (size_t cpu = 0; cpu < recorder->nr_rings && cpu < BACKPRESSURE_MAX_CPUS; cpu++) {
+		const struct bpf_cpu *of = &recorder->bpf->bss->cpus[cpu];
+
+		sum.hits += __atomic_load_n(&of->hits, __ATOMIC_RELAXED);
+		sum.stepped += __atomic_load_n(&of->stepped_hits, __ATOMIC_RELAXED);
+	}
+	return sum;
+}

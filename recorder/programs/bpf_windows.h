@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Windows of a recording, as the programs and their links know them (windows.bpf.h). A window links
+ * all processes of the target table, lets the programs record, and ends the links.
+ *
+ * For each place, the kernel waits until no process forks (percpu_down_write() of dup_mmap_sem,
+ * register_for_each_vma(), kernel/events/uprobes.c), and at the end of a link until no CPU runs its
+ * program any more (uprobe_unregister_sync(); Linux 6.12 to 6.18). The targets run on meanwhile. On
+ * a preemptible kernel that covers programs that are preempted, too: uprobes run them under SRCU or
+ * RCU Tasks Trace (handler_chain(), bpf_prog_run_array_uprobe()), whose readers may be preempted.
+ */
+#ifndef LEAKTOOLS_RECORDER_BPF_WINDOWS_H
+#define LEAKTOOLS_RECORDER_BPF_WINDOWS_H
+
+#include "recorder/programs/bpf_recorder.h"
+
+/* What all windows have cost the targets so far. */
+struct bpf_window_hits {
+	uint64_t hits;	  /* of probes */
+	uint64_t stepped; /* those among them that the kernel steps: a `ret` */
+};
+
+/*
+ * Links all processes of the target table, and lets programs record from *@ret_opened_ns on
+ * (CLOCK_MONOTONIC), for @max_hits at most. The links of the last window must be gone. Returns how
+ * many processes are recorded (0: the window is not open), or a negative errno, reported. A process
+ * that has ended, or whose first thread has, is left out.
+ */
+int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *ret_opened_ns);
+
+/* Lets the window last until @max_hits from now. */
+void bpf_window_extend(struct bpf_recorder *recorder, uint64_t max_hits);
+
+/* Closes the window now, unless a program has. */
+void bpf_window_close(struct bpf_recorder *recorder);
+
+/* When the window closed, by the recorder or by a program; 0: it is open. CLOCK_MONOTONIC. */
+uint64_t bpf_window_closed_ns(const struct bpf_recorder *recorder);
+
+/* How many hits there were while the latest window was open, give or take BPF_HITS_STEP a CPU. */
+uint64_t bpf_window_nr_hits(const struct bpf_recorder *recorder);
+
+/* Begins to end the links of the closed window, while this process goes on. */
+void bpf_window_begin_unlink(struct bpf_recorder *recorder);
+
+/*
+ * True if the links are gone, and no program runs any more: the rings have all records of the
+ * window. Then nothing is recorded until the next one.
+ */
+bool bpf_window_is_unlinked(struct bpf_recorder *recorder);
+
+/* True from the close on until bpf_window_is_unlinked(). */
+bool bpf_window_is_closing(const struct bpf_recorder *recorder);
+
+struct bpf_window_hits bpf_window_hits(const struct bpf_recorder *recorder);
+
+/* The program that runs at most places. It is the recorder's. */
+int bpf_window_program_fd(const struct bpf_recorder *recorder);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/windows/budget.h"
+
+#define MAX_WINDOW_NS 1000000000ULL /* of a busy program */
+#define MARK_NS	      100000000ULL
+#define OPEN_ASK_NS   50000000ULL
+#define MIN_ASK_NS    1000000ULL
+/* Between windows. Asking costs a part of the budget, too. */
+#define SHUT_ASK_NS	 400000000ULL
+#define MIN_SHUT_ASK_NS	 20000000ULL
+#define MAX_SHUT_ASK_NS	 5000000000ULL
+#define MAX_ASKED_PART	 0.25 /* of what the budget allows */
+#define SAVED_NS	 1e9  /* the credit of so much time can be saved */
+#define MIN_ALLOWANCE_NS 2e6
+#define LEARN		 0.3 /* the weight of the latest window */
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* From 0 to 1: xorshift64* (Vigna 2016). */
+static double next_random(struct budget *budget)
+{
+	budget->random ^= budget->random >> 12;
+	budget->random ^= budget->random << 25;
+	budget->random ^= budget->random >> 27;
+	return (double)(budget->random * 0x2545f4914f6cdd1dULL >> 11) / (double)(1ULL << 53);
+}
+
+void budget_init(struct budget *ret, double share, uint64_t seed, const struct budget_meter *now)
+{
+	*ret = (struct budget){
+		.share = share,
+		.first = *now,
+		.last = *now,
+		.credit_ns = share * SAVED_NS,
+		.random = seed | 1,
+		.length_ns = BUDGET_MIN_WINDOW_NS,
+	};
+}
+
+static double expected_ns(const struct budget *budget)
+{
+	return budget->fixed_ns + budget->rate * (double)budget->length_ns;
+}
+
+static void mark(struct budget *budget)
+{
+	budget->mark_ns = budget->last.now_ns;
+	budget->mark_cost_ns = budget->cost_ns;
+	budget->mark_allowed_ns = budget->allowed_ns;
+}
+
+/* Looks at the pace of the window that is open. */
+static void note_pace(struct budget *budget)
+{
+	double cost_ns = budget->cost_ns - budget->mark_cost_ns;
+	uint64_t ns = budget->last.now_ns - budget->mark_ns;
+
+	if (budget->state != BUDGET_OPEN || ns < BUDGET_MIN_WINDOW_NS)
+		return;
+	budget->is_busy = cost_ns > budget->allowed_ns - budget->mark_allowed_ns;
+	if (ns < MARK_NS)
+		return;
+	budget->rate = cost_ns / (double)ns;
+	mark(budget);
+}
+
+void budget_update(struct budget *budget, const struct budget_meter *now)
+{
+	const struct budget_meter *last = &budget->last;
+	double allowed_ns = budget->share * larger((double)(now->targets_ns - last->targets_ns),
+						   (double)(now->thread_ns - last->thread_ns));
+	double cost_ns = (double)(now->hits_ns - last->hits_ns) +
+			 (double)(now->own_ns - last->own_ns) +
+			 (double)(now->helpers_ns - last->helpers_ns);
+	double most_ns = larger(budget->share * SAVED_NS, 2 * expected_ns(budget));
+
+	if (budget->state == BUDGET_SHUT) {
+		budget->asked.nr++;
+		budget->asked.ns += now->now_ns - last->now_ns;
+		budget->asked.cost_ns += cost_ns;
+		budget->asked.allowed_ns += allowed_ns;
+	}
+	budget->last = *now;
+	budget->allowed_ns += allowed_ns;
+	budget->cost_ns += cost_ns;
+	budget->credit_ns += allowed_ns - cost_ns;
+	if (budget->credit_ns > most_ns)
+		budget->credit_ns = most_ns;
+	note_pace(budget);
+}
+
+static void learn(double *value, double latest, bool is_first)
+{
+	*value = is_first ? latest : *value + LEARN * (latest - *value);
+}
+
+/*
+ * Learns from the window that began at budget->began: what it cost while it was open, and to
+ * unwind and write what it brought; the rest is what any window costs.
+ */
+static void learn_from_last(struct budget *budget)
+{
+	const struct budget_meter *began = &budget->began, *opened = &budget->opened;
+	const struct budget_meter *closed = &budget->closed, *last = &budget->last;
+	double open_ns = (double)(closed->now_ns - opened->now_ns);
+	double open_hits_ns = (double)(closed->hits_ns - opened->hits_ns);
+	double own_ns = (double)(last->own_ns - began->own_ns);
+	double fixed_ns = (double)(last->hits_ns - began->hits_ns) - open_hits_ns +
+			  (double)(last->helpers_ns - began->helpers_ns);
+	bool is_first = budget->nr_windows == 1;
+
+	/* The pace of a long window is known, and an earlier one does not count. */
+	if (open_ns < (double)MARK_NS)
+		learn(&budget->rate, (open_hits_ns + own_ns) / larger(open_ns, 1), is_first);
+	learn(&budget->fixed_ns, fixed_ns, is_first);
+	budget->length_ns = BUDGET_MIN_WINDOW_NS;
+	if (budget->rate * (double)MAX_WINDOW_NS < budget->fixed_ns)
+		budget->length_ns = MAX_WINDOW_NS;
+	else if (budget->rate * (double)budget->length_ns < budget->fixed_ns)
+		budget->length_ns = (uint64_t)(budget->fixed_ns / budget->rate);
+}
+
+void budget_begin(struct budget *budget)
+{
+	budget->began = budget->last;
+}
+
+void budget_note_open(struct budget *budget, uint64_t now_ns)
+{
+	budget->state = BUDGET_OPEN;
+	budget->opened = budget->last;
+	budget->opened.now_ns = now_ns;
+	budget->is_busy = true;
+	mark(budget);
+	budget->mark_ns = now_ns;
+}
+
+void budget_note_closing(struct budget *budget, uint64_t closed_ns)
+{
+	budget->state = BUDGET_CLOSING;
+	budget->closed = budget->last;
+	budget->closed.now_ns =
+		closed_ns > budget->opened.now_ns ? closed_ns : budget->opened.now_ns;
+	budget->nr_windows++;
+	budget->observed_ns += budget->closed.now_ns - budget->opened.now_ns;
+}
+
+void budget_note_shut(struct budget *budget)
+{
+	budget->state = BUDGET_SHUT;
+	budget->asked = (struct budget_asked){0};
+	learn_from_last(budget);
+	budget->threshold_ns = (0.5 + next_random(budget)) * expected_ns(budget);
+}
+
+bool budget_wants_open(const struct budget *budget)
+{
+	return budget->state == BUDGET_SHUT && budget->credit_ns >= budget->threshold_ns;
+}
+
+bool budget_wants_close(const struct budget *budget)
+{
+	return budget->state == BUDGET_OPEN && budget->is_busy && budget->credit_ns < 0 &&
+	       budget->last.now_ns >= budget->opened.now_ns + budget->length_ns;
+}
+
+double budget_allowance_ns(const struct budget *budget)
+{
+	double window_ns = 2 * budget->rate * (double)budget->length_ns;
+
+	return larger(larger(window_ns, budget->share * SAVED_NS), MIN_ALLOWANCE_NS);
+}
+
+/*
+ * How rarely to ask between windows, so that there is credit left for the next one: where many
+ * threads wait for few CPUs, a second allows little, and asking costs as much as ever.
+ */
+static uint64_t shut_ask_ns(const struct budget *budget)
+{
+	const struct budget_asked *asked = &budget->asked;
+	double each_ns = asked->nr ? asked->cost_ns / (double)asked->nr : 0;
+	double wait_ns = (double)asked->ns * each_ns;
+
+	if (wait_ns <= MAX_ASKED_PART * asked->allowed_ns * (double)SHUT_ASK_NS)
+		return SHUT_ASK_NS;
+	if (wait_ns >= MAX_ASKED_PART * asked->allowed_ns * (double)MAX_SHUT_ASK_NS)
+		return MAX_SHUT_ASK_NS;
+	return (uint64_t)(wait_ns / (MAX_ASKED_PART * asked->allowed_ns));
+}
+
+uint64_t budget_next_ns(const struct budget *budget)
+{
+	uint64_t now_ns = budget->last.now_ns, wait_ns = OPEN_ASK_NS;
+	uint64_t planned_ns = budget->opened.now_ns + budget->length_ns;
+	double missing_ns = budget->threshold_ns - budget->credit_ns;
+	uint64_t least_ns = budget->state == BUDGET_SHUT ? MIN_SHUT_ASK_NS : MIN_ASK_NS;
+
+	if (budget->state == BUDGET_OPEN && planned_ns > now_ns && planned_ns < now_ns + wait_ns)
+		wait_ns = planned_ns - now_ns;
+	if (budget->state != BUDGET_OPEN) {
+		wait_ns = shut_ask_ns(budget);
+		if (wait_ns == SHUT_ASK_NS && missing_ns < budget->share * (double)SHUT_ASK_NS)
+			wait_ns = (uint64_t)(larger(missing_ns, 0) / budget->share);
+	}
+	return now_ns + (wait_ns > least_ns ? wait_ns : least_ns);
+}
+
+double budget_observed(const struct budget *budget, uint64_t now_ns)
+{
+	uint64_t observed_ns = budget->observed_ns;
+
+	if (budget->state == BUDGET_OPEN && now_ns > budget->opened.now_ns)
+		observed_ns += now_ns - budget->opened.now_ns;
+	return now_ns > budget->first.now_ns
+		       ? (double)observed_ns / (double)(now_ns - budget->first.now_ns)
+		       : 0;
+}
+
+double budget_used(const struct budget *budget)
+{
+	return budget->allowed_ns > 0 ? budget->share * budget->cost_ns / budget->allowed_ns : 0;
+}

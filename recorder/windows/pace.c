@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/windows/pace.h"
+
+#include <math.h>
+
+#define KEPT 0.7 /* of what is known, with each window: what it does now may be new */
+
+/*
+ * What a hit costs may differ that much from what was measured in a process of our own: there, no
+ * stack is copied, and no other thread waits.
+ */
+#define LEAST_COST   0.7
+#define MOST_COST    6.0
+
+#define MIN_IO_CALLS 50 /* fewer tell nothing */
+
+/* As if so much had been seen at the pace 1. */
+#define PRIOR_CPU_NS   100000.0
+#define PRIOR_IO_CALLS 2.0
+
+#define MIN_RATIO      0.01
+#define MAX_RATIO      2.0
+
+static void add(struct pace_sums *sums, const struct pace_meter *from, const struct pace_meter *to,
+		double part, uint64_t ns)
+{
+	sums->ns = sums->ns * KEPT + (double)ns;
+	sums->cpu_ns = sums->cpu_ns * KEPT + part * (double)(to->cpu_ns - from->cpu_ns);
+	sums->hits_ns = sums->hits_ns * KEPT + part * (double)(to->hits_ns - from->hits_ns);
+	sums->io_calls = sums->io_calls * KEPT + part * (double)(to->io_calls - from->io_calls);
+}
+
+void pace_add_window(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to,
+		     double part, uint64_t window_ns)
+{
+	add(&pace->within, from, to, part, window_ns);
+}
+
+void pace_add_gap(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to)
+{
+	add(&pace->between, from, to, 1, to->now_ns - from->now_ns);
+}
+
+/* The share of all work that was done in windows, by the share of the time that they were. */
+static double ratio(const struct pace *pace, double within, double between, double prior)
+{
+	double time_share = pace->within.ns / (pace->within.ns + pace->between.ns);
+
+	return (within + prior) / ((within + between) * time_share + prior);
+}
+
+/* By the CPU time without that of hits, if one costs @factor times as much as was measured. */
+static double by_cpu(const struct pace *pace, double factor)
+{
+	return ratio(pace, fmax(0, pace->within.cpu_ns - factor * pace->within.hits_ns),
+		     pace->between.cpu_ns, PRIOR_CPU_NS);
+}
+
+double pace_ratio(const struct pace *pace)
+{
+	double ret;
+
+	if (pace->within.ns <= 0 || pace->between.ns <= 0 || pace->between.cpu_ns <= 0)
+		return 1;
+	if (pace->between.io_calls < MIN_IO_CALLS)
+		ret = by_cpu(pace, 1);
+	else
+		ret = fmin(fmax(ratio(pace, pace->within.io_calls, pace->between.io_calls,
+				      PRIOR_IO_CALLS),
+				by_cpu(pace, MOST_COST)),
+			   by_cpu(pace, LEAST_COST));
+	return fmin(fmax(ret, MIN_RATIO), MAX_RATIO);
+}

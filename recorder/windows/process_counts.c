@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/windows/process_counts.h"
+
+#include "common/scope.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t cpu_clock_of(pid_t pid)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
+		return 0;
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+uint64_t io_calls_of(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	uint64_t reads = 0, writes = 0;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
+	f = fopen(path, "re");
+	/* fs/proc/base.c, do_io_accounting(). vfs_read() and others count, but not recv(), send().
+	 */
+	if (!f || fscanf(f, "rchar: %*u wchar: %*u syscr: %" SCNu64 " syscw: %" SCNu64, &reads,
+			 &writes) != 2)
+		return 0;
+	return reads + writes;
+}
+
+double cpu_part_of_thread(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/loadavg", "re");
+	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN), nr_ready = 0;
+
+	/* The fourth number: nr_running() (fs/proc/loadavg.c), with this thread. */
+	if (!f || fscanf(f, "%*s %*s %*s %ld", &nr_ready) != 1 || nr_ready <= nr_cpus)
+		return 1;
+	return (double)nr_cpus / (double)nr_ready;
+}
+
+uint64_t process_counts_read(struct process_counts *counts, const struct target_table *table,
+			     count_of_process_fn *count_of)
+{
+	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
+		unsigned long long tgid = table->targets[i].tgid;
+		bool is_new = counts->seen[i].tgid != tgid;
+		uint64_t now;
+
+		if (!target_is_process(tgid))
+			continue;
+		now = count_of((pid_t)tgid);
+		if (is_new) {
+			counts->seen[i].tgid = tgid;
+			counts->seen[i].last = counts->has_begun ? 0 : now;
+		}
+		if (now <= counts->seen[i].last)
+			continue;
+		counts->total += now - counts->seen[i].last;
+		counts->seen[i].last = now;
+	}
+	counts->has_begun = true;
+	return counts->total;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/windows/windows.h"
+
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/perf_disk.h"
+#include "common/schema/look_state.h"
+#include "recorder/output/own_samples.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* The probes are gone after some 50 ms, in which the kernel mostly waits. */
+#define CLOSING_ASK_MS 25
+
+/* Without a process, until there is one. */
+#define NONE_ASK_MS 400
+
+static uint64_t cpu_ns(clockid_t clock)
+{
+	struct timespec used;
+
+	clock_gettime(clock, &used);
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
+}
+
+static uint64_t helpers_ns(void)
+{
+	struct rusage used;
+
+	getrusage(RUSAGE_CHILDREN, &used);
+	return timeval_ns(used.ru_utime) + timeval_ns(used.ru_stime);
+}
+
+static struct budget_meter read_meter(struct windows *windows)
+{
+	const struct target_table *table = bpf_recorder_target_table(windows->recorder);
+	const struct bpf_window_hits hits = bpf_window_hits(windows->recorder);
+	uint64_t now_ns = clock_now_ns();
+	uint64_t live_ns = windows->of.live_parser ? cpu_clock_of(windows->of.live_parser) : 0;
+
+	if (live_ns > windows->live_ns)
+		windows->live_ns = live_ns;
+	if (windows->last_ns)
+		windows->thread_ns += (double)(now_ns - windows->last_ns) * cpu_part_of_thread();
+	windows->last_ns = now_ns;
+	return (struct budget_meter){
+		.now_ns = now_ns,
+		.thread_ns = (uint64_t)windows->thread_ns,
+		.targets_ns = process_counts_read(&windows->cpu_times, table, cpu_clock_of),
+		.hits_ns = hit_costs_sum_ns(&windows->costs, &hits),
+		.own_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) + cpu_clock_of(windows->of.watchdog) +
+			  windows->live_ns,
+		.helpers_ns = helpers_ns(),
+	};
+}
+
+static void update(struct windows *windows)
+{
+	const struct budget_meter meter = read_meter(windows);
+
+	budget_update(&windows->budget, &meter);
+}
+
+static struct pace_meter read_work(struct windows *windows)
+{
+	const struct target_table *table = bpf_recorder_target_table(windows->recorder);
+	const struct bpf_window_hits hits = bpf_window_hits(windows->recorder);
+
+	return (struct pace_meter){
+		.now_ns = clock_now_ns(),
+		.cpu_ns = process_counts_read(&windows->cpu_times, table, cpu_clock_of),
+		.hits_ns = hit_costs_sum_ns(&windows->costs, &hits),
+		.io_calls = process_counts_read(&windows->io_calls, table, io_calls_of),
+	};
+}
+
+static uint64_t allowed_hits(const struct windows *windows)
+{
+	double hits = budget_allowance_ns(&windows->budget) / windows->costs.plain_ns;
+
+	return hits < 1e15 ? (uint64_t)hits : (uint64_t)1e15;
+}
+
+static int write_bound(const struct windows *windows, bool is_open)
+{
+	/* At the open, it is not known yet. */
+	const uint64_t pace = is_open ? 0 : (uint64_t)lround(1000 * pace_ratio(&windows->pace));
+
+	return own_samples_write(windows->of.writer, OWN_WINDOW, windows->of.pid,
+				 is_open ? windows->opened_ns : windows->closed_ns, is_open, &pace);
+}
+
+void windows_init(struct windows *ret, struct bpf_recorder *recorder, double share)
+{
+	*ret = (struct windows){.recorder = recorder, .closed_ns = UINT64_MAX};
+	ret->budget.share = share;
+	/* The pace before the first window shows meanwhile. */
+	ret->work = read_work(ret);
+	ret->costs = hit_costs_measure(recorder);
+}
+
+static void end_gap(struct windows *windows)
+{
+	const struct pace_meter before = windows->work;
+
+	windows->work = read_work(windows);
+	pace_add_gap(&windows->pace, &before, &windows->work);
+}
+
+/* The window has closed; its probes still stand. */
+static void end_window(struct windows *windows)
+{
+	const struct pace_meter work = read_work(windows);
+	uint64_t nr_hits = bpf_window_hits(windows->recorder).hits - windows->hits_before;
+	uint64_t in_window = bpf_window_nr_hits(windows->recorder);
+	/* A program may have closed it long ago. */
+	double part = in_window < nr_hits ? (double)in_window / (double)nr_hits : 1;
+
+	pace_add_window(&windows->pace, &windows->work, &work, part,
+			windows->closed_ns - windows->opened_ns);
+	budget_note_closing(&windows->budget, windows->closed_ns);
+}
+
+/* Opens a window, unless there is no process left. */
+static int open_window(struct windows *windows)
+{
+	int nr;
+
+	end_gap(windows);
+	budget_begin(&windows->budget);
+	nr = bpf_window_open(windows->recorder, allowed_hits(windows), &windows->opened_ns);
+	windows->is_unlinked = false;
+	windows->found_none = nr <= 0;
+	/* The signal ends the recording. */
+	if (nr == -EINTR)
+		return 0;
+	if (nr <= 0)
+		return nr;
+	windows->closed_ns = UINT64_MAX;
+	update(windows);
+	budget_note_open(&windows->budget, windows->opened_ns);
+	windows->work = read_work(windows);
+	windows->hits_before = bpf_window_hits(windows->recorder).hits;
+	return write_bound(windows, true);
+}
+
+void windows_deinit(struct windows *windows)
+{
+	looks_destroy(windows->looks);
+	windows->looks = NULL;
+}
+
+int windows_start(struct windows *windows, const struct windows_of *of)
+{
+	struct budget_meter meter;
+	int err = looks_create(clock_now_ns() ^ hash_seed(), &windows->looks);
+
+	if (err)
+		return err;
+	windows->of = *of;
+	meter = read_meter(windows);
+	budget_init(&windows->budget, windows->budget.share, meter.now_ns, &meter);
+	return open_window(windows);
+}
+
+bool windows_hold_round(const struct windows *windows)
+{
+	return bpf_window_is_closing(windows->recorder) || windows->budget.state == BUDGET_CLOSING;
+}
+
+const struct perf_event_header *windows_fit(const struct windows *windows,
+					    const struct perf_event_header *record, void *to)
+{
+	uint64_t time_ns, closed_ns = windows->closed_ns;
+
+	if (record->type != PERF_RECORD_SAMPLE)
+		return record;
+	if (closed_ns == UINT64_MAX && bpf_window_closed_ns(windows->recorder))
+		closed_ns = bpf_window_closed_ns(windows->recorder);
+	memcpy(&time_ns, (const char *)record + RECORD_SAMPLE_TIME_OFFSET, sizeof(time_ns));
+	if (time_ns >= windows->opened_ns && time_ns <= closed_ns)
+		return record;
+	time_ns = time_ns < windows->opened_ns ? windows->opened_ns : closed_ns;
+	if (to != record)
+		memcpy(to, record, record->size);
+	memcpy((char *)to + RECORD_SAMPLE_TIME_OFFSET, &time_ns, sizeof(time_ns));
+	return to;
+}
+
+/* While a window is open: closes it if it is time, or if a program has. */
+static void serve_open(struct windows *windows)
+{
+	if (!bpf_window_is_closing(windows->recorder)) {
+		if (!budget_wants_close(&windows->budget)) {
+			bpf_window_extend(windows->recorder, allowed_hits(windows));
+			return;
+		}
+		bpf_window_close(windows->recorder);
+	}
+	windows->closed_ns = bpf_window_closed_ns(windows->recorder);
+	/* The program that closes it is about to tell when. */
+	if (!windows->closed_ns)
+		return;
+	end_window(windows);
+	bpf_window_begin_unlink(windows->recorder);
+}
+
+/* The window's samples have all come: chooses from what it left. */
+static void choose_blocks(struct windows *windows)
+{
+	struct held_blocks *held = windows->of.held;
+
+	held_blocks_apply(held, windows->closed_ns);
+	looks_choose(windows->looks, held, bpf_recorder_target_table(windows->recorder),
+		     windows->opened_ns);
+	/* What becomes of them is not seen. */
+	if (!windows->of.keeps_held)
+		held_blocks_forget(held);
+}
+
+static int take_looks(struct windows *windows, bool at_all)
+{
+	return looks_take(windows->looks, bpf_recorder_target_table(windows->recorder),
+			  windows->of.writer, at_all);
+}
+
+static int serve_closing(struct windows *windows, bool is_drained)
+{
+	int err;
+
+	if (!windows->is_unlinked) {
+		windows->is_unlinked = bpf_window_is_unlinked(windows->recorder);
+		if (windows->is_unlinked)
+			windows->work = read_work(windows);
+		return 0;
+	}
+	if (!is_drained)
+		return 0;
+	err = write_bound(windows, false);
+	choose_blocks(windows);
+	if (!err)
+		err = take_looks(windows, false);
+	update(windows);
+	budget_note_shut(&windows->budget);
+	return err;
+}
+
+int windows_serve(struct windows *windows, bool is_drained)
+{
+	int err = take_looks(windows, false);
+
+	if (err)
+		return err;
+	update(windows);
+	switch (windows->budget.state) {
+	case BUDGET_OPEN:
+		serve_open(windows);
+		return 0;
+	case BUDGET_CLOSING:
+		return serve_closing(windows, is_drained);
+	case BUDGET_SHUT:
+		break;
+	}
+	return budget_wants_open(&windows->budget) ? open_window(windows) : 0;
+}
+
+int windows_timeout_ms(const struct windows *windows, int longest_ms)
+{
+	uint64_t now_ns = clock_now_ns(), next_ns = budget_next_ns(&windows->budget);
+	uint64_t ms = next_ns > now_ns ? (next_ns - now_ns) / 1000000 : 0;
+
+	if (windows->budget.state == BUDGET_CLOSING)
+		ms = windows->is_unlinked ? 0 : CLOSING_ASK_MS;
+	else if (windows->found_none)
+		ms = NONE_ASK_MS;
+	return ms < (uint64_t)longest_ms ? (int)ms : longest_ms;
+}
+
+int windows_stop(struct windows *windows)
+{
+	int err = take_looks(windows, true);
+
+	if (windows->budget.state != BUDGET_OPEN)
+		return err;
+	update(windows);
+	bpf_window_close(windows->recorder);
+	windows->closed_ns = bpf_window_closed_ns(windows->recorder);
+	/* A program closes it, and is preempted. */
+	if (!windows->closed_ns)
+		windows->closed_ns = clock_now_ns();
+	end_window(windows);
+	return err;
+}
+
+int windows_finish(struct windows *windows)
+{
+	if (windows->budget.state != BUDGET_CLOSING)
+		return 0;
+	update(windows);
+	budget_note_shut(&windows->budget);
+	return write_bound(windows, false);
+}
+
+char *windows_describe(const struct windows *windows)
+{
+	const struct budget *budget = &windows->budget;
+	char *text;
+
+	if (asprintf(&text,
+		     ", %.3g%% of the time observed in %" PRIu64
+		     " window%s, cost %.2g%% of the CPU time",
+		     budget_observed(budget, budget->last.now_ns) * 100, budget->nr_windows,
+		     budget->nr_windows == 1 ? "" : "s", budget_used(budget) * 100) < 0)
+		return NULL;
+	return text;
+}

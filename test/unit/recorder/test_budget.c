@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When a recording that keeps to a budget observes: simulated programs. */
+#include "recorder/windows/budget.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define MS	  1000000.0
+#define SECOND_NS 1000000000ULL
+
+/* A program, and what recording it costs. */
+struct simulation {
+	double threads;		    /* busy ones, of their own work */
+	double hits_ns;		    /* the cost of hits in 1 ns while the probes stand */
+	double own_ns;		    /* ours, while a window is open */
+	double place_ms, remove_ms; /* how long placing and removing the probes takes */
+	double helpers_ns;	    /* what either takes of our CPU time */
+	double ask_ns;		    /* what asking costs between windows */
+	double thread_part;	    /* of a CPU that a busy thread gets; 0: all of it */
+	uint64_t busy_from_ns;	    /* before that, nothing is hit */
+	struct budget_meter now;
+	struct budget budget;
+	uint64_t shut_ns;
+	uint64_t nr_windows, min_gap_ns, max_gap_ns, nr_asked_shut;
+};
+
+static void pass(struct simulation *sim, double ns, bool probes_stand)
+{
+	bool is_busy = sim->now.now_ns >= sim->busy_from_ns;
+	bool is_hit = probes_stand && is_busy;
+
+	sim->now.now_ns += (uint64_t)ns;
+	sim->now.thread_ns += (uint64_t)(ns * (sim->thread_part ? sim->thread_part : 1));
+	sim->now.targets_ns += (uint64_t)(ns * (is_busy ? sim->threads : 0));
+	sim->now.hits_ns += (uint64_t)(is_hit ? ns * sim->hits_ns : 0);
+	sim->now.own_ns += (uint64_t)(is_hit ? ns * sim->own_ns : 0);
+	budget_update(&sim->budget, &sim->now);
+}
+
+static void open_window(struct simulation *sim)
+{
+	uint64_t gap_ns = sim->now.now_ns - sim->shut_ns;
+
+	if (sim->nr_windows++) {
+		sim->min_gap_ns = gap_ns < sim->min_gap_ns ? gap_ns : sim->min_gap_ns;
+		sim->max_gap_ns = gap_ns > sim->max_gap_ns ? gap_ns : sim->max_gap_ns;
+	}
+	budget_begin(&sim->budget);
+	sim->now.helpers_ns += (uint64_t)sim->helpers_ns;
+	pass(sim, sim->place_ms * MS, true);
+	budget_note_open(&sim->budget, sim->now.now_ns);
+}
+
+static void close_window(struct simulation *sim)
+{
+	budget_note_closing(&sim->budget, sim->now.now_ns);
+	sim->now.helpers_ns += (uint64_t)sim->helpers_ns;
+	pass(sim, sim->remove_ms * MS, true);
+	budget_note_shut(&sim->budget);
+	sim->shut_ns = sim->now.now_ns;
+}
+
+/* Steps through @seconds, as windows.c does: it asks when it is told to, or each 100 ms. */
+static void simulate(struct simulation *sim, double share, double seconds)
+{
+	uint64_t end_ns;
+
+	sim->now = (struct budget_meter){.now_ns = SECOND_NS};
+	sim->min_gap_ns = UINT64_MAX;
+	budget_init(&sim->budget, share, 12345, &sim->now);
+	end_ns = sim->now.now_ns + (uint64_t)(seconds * 1e9);
+	open_window(sim);
+	while (sim->now.now_ns < end_ns) {
+		uint64_t next_ns = budget_next_ns(&sim->budget);
+		double ns = (double)(next_ns - sim->now.now_ns);
+		bool is_open = sim->budget.state == BUDGET_OPEN;
+
+		assert_true(next_ns > sim->now.now_ns);
+		sim->nr_asked_shut += sim->budget.state == BUDGET_SHUT;
+		sim->now.own_ns += (uint64_t)(is_open ? 0 : sim->ask_ns);
+		/* A program closes the window when hits have cost as much as they may. */
+		if (is_open && sim->now.now_ns >= sim->busy_from_ns &&
+		    ns * sim->hits_ns > budget_allowance_ns(&sim->budget)) {
+			pass(sim, budget_allowance_ns(&sim->budget) / sim->hits_ns, true);
+			close_window(sim);
+			continue;
+		}
+		pass(sim, is_open && ns > 100 * MS ? 100 * MS : ns, is_open);
+		if (budget_wants_close(&sim->budget))
+			close_window(sim);
+		else if (budget_wants_open(&sim->budget))
+			open_window(sim);
+	}
+}
+
+static double observed(const struct simulation *sim)
+{
+	return budget_observed(&sim->budget, sim->now.now_ns);
+}
+
+static const struct simulation server = {
+	.threads = 2,
+	.hits_ns = 1.4,
+	.own_ns = 0.3,
+	.place_ms = 9,
+	.remove_ms = 20,
+	.helpers_ns = 2e6,
+};
+
+static void test_busy_program_keeps_to_its_budget(void **state)
+{
+	static const double shares[] = {0.005, 0.02, 0.1, 0.3};
+
+	for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++) {
+		struct simulation sim = server;
+
+		simulate(&sim, shares[i], 300);
+		assert_true(budget_used(&sim.budget) <= shares[i] * 1.02);
+		assert_true(budget_used(&sim.budget) >= shares[i] * 0.9);
+		assert_true(sim.nr_windows > 15);
+		/* At least half of what a window costs goes into observing. */
+		assert_true(observed(&sim) * (sim.hits_ns + sim.own_ns) >= shares[i] * 2 * 0.3);
+	}
+}
+
+static void test_quiet_program_is_observed_always(void **state)
+{
+	struct simulation sim = server;
+
+	sim.threads = 0.01;
+	sim.hits_ns = sim.own_ns = 0.004;
+	simulate(&sim, 0.02, 60);
+	assert_int_equal(sim.nr_windows, 1);
+	assert_int_equal(sim.budget.nr_windows, 0);
+	assert_true(observed(&sim) > 0.999);
+}
+
+static void test_idle_program_is_observed_always(void **state)
+{
+	struct simulation sim = server;
+
+	sim.threads = sim.hits_ns = sim.own_ns = 0;
+	simulate(&sim, 0.001, 60);
+	assert_int_equal(sim.nr_windows, 1);
+}
+
+static void test_window_closes_when_a_program_becomes_busy(void **state)
+{
+	struct simulation sim = server;
+
+	sim.busy_from_ns = 31 * SECOND_NS;
+	simulate(&sim, 0.02, 30.2);
+	assert_int_equal(sim.budget.nr_windows, 1);
+	/* Within what the budget allows in a second, while the program was quiet for long. */
+	assert_true(sim.now.hits_ns < 0.02 * 1e9 + 1.4 * 29 * MS + MS);
+	simulate(&sim, 0.02, 300);
+	assert_true(budget_used(&sim.budget) <= 0.02 * 1.02);
+}
+
+static void test_pauses_differ(void **state)
+{
+	struct simulation sim = server;
+
+	simulate(&sim, 0.02, 300);
+	assert_true(sim.min_gap_ns * 3 / 2 < sim.max_gap_ns);
+}
+
+static void test_windows_last_as_long_as_placing_costs(void **state)
+{
+	struct simulation sim = server;
+
+	simulate(&sim, 0.02, 60);
+	assert_true(sim.budget.length_ns >= BUDGET_MIN_WINDOW_NS);
+	/* 29 ms of hits, and 4 ms of ours, at 1.7 for each ns. */
+	assert_in_range(sim.budget.length_ns, 20 * MS, 32 * MS);
+	sim.place_ms = sim.remove_ms = 0.1;
+	sim.helpers_ns = 1e4;
+	simulate(&sim, 0.02, 60);
+	assert_int_equal(sim.budget.length_ns, BUDGET_MIN_WINDOW_NS);
+}
+
+/* To ask costs a tenth of a millisecond. */
+static void test_asks_rarely_between_windows(void **state)
+{
+	struct simulation sim = server;
+
+	/* The credit grows at a fraction of the speed that one busy CPU would give it. */
+	sim.threads = 0.2;
+	simulate(&sim, 0.005, 300);
+	assert_true(sim.nr_windows > 5);
+	assert_true(sim.nr_asked_shut < 300 * 4);
+}
+
+/* A server on a crowded machine, where a CPU-second allows less than asking twice costs. */
+static void test_asking_leaves_credit_for_windows(void **state)
+{
+	struct simulation sim = server;
+
+	sim.threads = sim.thread_part = 0.08;
+	sim.ask_ns = 1.5e6;
+	simulate(&sim, 0.01, 3000);
+	assert_true(sim.nr_windows > 5);
+	assert_true(budget_used(&sim.budget) <= 0.01 * 1.1);
+}
+
+static void test_whole_budget(void **state)
+{
+	struct simulation sim = server;
+
+	simulate(&sim, 1, 30);
+	assert_int_equal(sim.nr_windows, 1);
+	assert_true(budget_used(&sim.budget) <= 1);
+}
+
+/* On an overloaded machine, a thread gets little: the same program has to be left alone. */
+static void test_starved_program(void **state)
+{
+	struct simulation sim = server;
+	struct budget_meter meter = {.now_ns = SECOND_NS};
+
+	budget_init(&sim.budget, 0.02, 1, &meter);
+	meter.now_ns += SECOND_NS;
+	meter.targets_ns = meter.thread_ns = SECOND_NS / 20;
+	budget_update(&sim.budget, &meter);
+	assert_true(sim.budget.allowed_ns < 1.01 * MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_busy_program_keeps_to_its_budget),
+		cmocka_unit_test(test_quiet_program_is_observed_always),
+		cmocka_unit_test(test_idle_program_is_observed_always),
+		cmocka_unit_test(test_window_closes_when_a_program_becomes_busy),
+		cmocka_unit_test(test_pauses_differ),
+		cmocka_unit_test(test_windows_last_as_long_as_placing_costs),
+		cmocka_unit_test(test_asks_rarely_between_windows),
+		cmocka_unit_test(test_asking_leaves_credit_for_windows),
+		cmocka_unit_test(test_whole_budget),
+		cmocka_unit_test(test_starved_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

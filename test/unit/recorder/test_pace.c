@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How fast a program works in windows: simulated programs. */
+#include "recorder/windows/pace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define MS	  1000000ULL
+#define WINDOW_NS (5 * MS)
+#define GAP_NS	  (500 * MS)
+
+/* A program, and what probes do to it. */
+struct program {
+	double cpus;	       /* that it uses, with hits in windows */
+	double useful_cpus;    /* that it uses in windows, without hits */
+	double io_calls_per_s; /* between windows */
+	double io_pace;	       /* of these calls in windows */
+	double cost;	       /* what hits cost, by what was measured */
+};
+
+static double ratio_of(const struct program *program, unsigned int nr_windows)
+{
+	struct pace pace = {0};
+	struct pace_meter at = {.now_ns = 1000 * MS, .cpu_ns = 77 * MS, .io_calls = 12345};
+
+	for (unsigned int i = 0; i < nr_windows; i++) {
+		struct pace_meter from = at;
+
+		at.now_ns += GAP_NS;
+		at.cpu_ns += (uint64_t)(program->cpus * (double)GAP_NS);
+		at.io_calls += (uint64_t)(program->io_calls_per_s * (double)GAP_NS / 1e9);
+		pace_add_gap(&pace, &from, &at);
+		from = at;
+		/* The recorder comes late: the window has closed after half of the hits. */
+		at.now_ns += 2 * WINDOW_NS;
+		at.cpu_ns += (uint64_t)(program->cpus * 2 * (double)WINDOW_NS);
+		at.hits_ns += (uint64_t)((program->cpus - program->useful_cpus) * 2 *
+					 (double)WINDOW_NS / program->cost);
+		at.io_calls += (uint64_t)(program->io_calls_per_s * program->io_pace * 2 *
+					  (double)WINDOW_NS / 1e9);
+		pace_add_window(&pace, &from, &at, 0.5, WINDOW_NS);
+	}
+	return pace_ratio(&pace);
+}
+
+static void assert_near(double value, double expected)
+{
+	if (value < expected * 0.85 || value > expected * 1.15)
+		fail_msg("%g instead of %g", value, expected);
+}
+
+/* Nearly all CPU time goes into hits: what is left of it by the estimate is of no use. */
+static void test_saturated_server(void **state)
+{
+	static const double costs[] = {0.8, 1, 1.2};
+
+	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++) {
+		const struct program program = {1.2, 0.1, 40000, 1.0 / 12, costs[i]};
+
+		assert_near(ratio_of(&program, 30), 1.0 / 12);
+	}
+}
+
+/* It waits for a timer. The probes cost CPU time that it has. */
+static void test_program_that_waits(void **state)
+{
+	const struct program with_io = {
+		.cpus = 0.3, .useful_cpus = 0.3, .io_calls_per_s = 2000, .io_pace = 1, .cost = 1};
+	struct program without_io = with_io;
+
+	without_io.io_calls_per_s = 0;
+	assert_near(ratio_of(&with_io, 30), 1);
+	assert_near(ratio_of(&without_io, 30), 1);
+}
+
+static void test_program_without_io(void **state)
+{
+	const struct program program = {2, 0.8, 0, 1, 1.1};
+
+	assert_near(ratio_of(&program, 30), 0.4);
+}
+
+/* A thread reads at the pace of a timer; others compute and allocate, and are slowed down. */
+static void test_io_that_is_not_the_work(void **state)
+{
+	const struct program program = {2, 0.6, 1000, 1, 1};
+
+	/* Of the CPU time in windows, 0.7 are hits, or at least 0.5. */
+	assert_true(ratio_of(&program, 30) < 0.55);
+}
+
+static void test_knows_nothing_at_first(void **state)
+{
+	const struct program idle = {0};
+
+	assert_true(ratio_of(&idle, 0) == 1);
+	assert_true(ratio_of(&idle, 5) == 1);
+}
+
+/* A window that lasts nearly all the time has nearly the mean pace, whatever came before it. */
+static void test_long_window(void **state)
+{
+	const struct pace_meter start = {0}, begun = {.now_ns = 100 * MS, .cpu_ns = 90 * MS};
+	const struct pace_meter end = {.now_ns = 100100 * MS, .cpu_ns = 1090 * MS};
+	struct pace pace = {0};
+
+	pace_add_gap(&pace, &start, &begun);
+	pace_add_window(&pace, &begun, &end, 1, end.now_ns - begun.now_ns);
+	assert_true(pace_ratio(&pace) > 0.9 && pace_ratio(&pace) <= 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_saturated_server),
+		cmocka_unit_test(test_program_that_waits),
+		cmocka_unit_test(test_program_without_io),
+		cmocka_unit_test(test_io_that_is_not_the_work),
+		cmocka_unit_test(test_knows_nothing_at_first),
+		cmocka_unit_test(test_long_window),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
