@@ -406,7 +406,7 @@ static int write_chain(struct live_unwinder *unwinder, const struct perf_event_h
 	out += sample->raw_words;
 	size = (size_t)(out - unwinder->out) * sizeof(*out);
 	((struct perf_event_header *)unwinder->out)->size = (uint16_t)size;
-	return perf_writer_add_record(writer, (const struct perf_event_header *)unwinder->out);
+	return perf_writer_add_sample(writer, (const struct perf_event_header *)unwinder->out);
 }
 
 static bool has_dump(struct live_unwinder *unwinder, const struct perf_event_header *record)
@@ -440,7 +440,7 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 
 	*ret = record;
 	if (!has_dump(unwinder, record))
-		return perf_writer_add_record(writer, record);
+		return perf_writer_add_sample(writer, record);
 	/* Drop it: a sample that does not match its event's attribute makes the file unreadable. */
 	if (!decode_sample(unwinder, record, &sample)) {
 		unwinder->nr_dropped++;

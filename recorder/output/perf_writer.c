@@ -18,6 +18,13 @@
 /* How long records may wait for a live reader. A shorter delay would cost the targets time. */
 #define FLUSH_NS 20000000
 
+/* A change of the output, until the thread has come to it. */
+struct output_change {
+	struct perf_next_output next;
+	struct compressor *compressor;
+	struct byte_buffer ids; /* build-ids, for the end of the old file */
+};
+
 /* An entry of the attributes' section. */
 struct file_attr {
 	struct perf_event_attr attr;
@@ -30,6 +37,7 @@ struct perf_writer {
 	bool pipe_format;
 	int compression_level; /* 0: none */
 	int signal_fd;
+	uint64_t *left_out; /* of a writer that never waits: samples; else NULL */
 	bool lost_mirror;
 	struct perf_writer *mirror;    /* or NULL */
 	struct write_queue *queue;     /* from perf_writer_begin() on */
@@ -37,6 +45,13 @@ struct perf_writer {
 	uint64_t flushed_ns;	       /* CLOCK_MONOTONIC */
 	uint64_t size_bytes;	       /* of the finished recording */
 	uint64_t data_start;	       /* file offset of the first record */
+	uint64_t before_file;	       /* what write_queue_written() was at the file's beginning */
+	void (*note_side)(void *context, const struct perf_event_header *record); /* or NULL */
+	void *note_context;
+	bool keeps_head;
+	struct byte_buffer head;     /* all before the first record, with @keeps_head */
+	struct output_change change; /* waits for the thread, if next.done is set */
+	int change_err;		     /* the failure to complete an earlier file */
 	struct perf_disk_header header;
 	struct perf_disk_section table[PERF_FEATURES_MAX]; /* by feature; size 0: absent */
 };
@@ -65,14 +80,19 @@ void perf_writer_mirror(struct perf_writer *writer, struct perf_writer *mirror)
 	writer->mirror = mirror;
 }
 
+void perf_writer_never_wait(struct perf_writer *writer, uint64_t *left_out)
+{
+	writer->left_out = left_out;
+}
+
 /* Handles the result of a step of the mirror. */
 static void mirrored(struct perf_writer *writer, int err)
 {
 	if (!err)
 		return;
+	writer->lost_mirror |= !writer->mirror->left_out;
 	perf_writer_destroy(writer->mirror);
 	writer->mirror = NULL;
-	writer->lost_mirror = true;
 }
 
 bool perf_writer_interrupted(const struct perf_writer *writer)
@@ -107,6 +127,35 @@ int perf_writer_add(struct perf_writer *writer, const char *bytes, size_t size, 
 	if (more_size)
 		memcpy(to + size, more, more_size);
 	return 0;
+}
+
+void perf_writer_watch_side(struct perf_writer *writer,
+			    void (*note)(void *context, const struct perf_event_header *record),
+			    void *context)
+{
+	writer->note_side = note;
+	writer->note_context = context;
+}
+
+int perf_writer_add_side(struct perf_writer *writer, const struct perf_event_header *record)
+{
+	if (writer->note_side)
+		writer->note_side(writer->note_context, record);
+	return perf_writer_add_record(writer, record);
+}
+
+int perf_writer_add_sample(struct perf_writer *writer, const struct perf_event_header *record)
+{
+	char *to;
+
+	if (writer->mirror)
+		mirrored(writer, perf_writer_add_sample(writer->mirror, record));
+	to = write_queue_offer(writer->queue, record->size);
+	if (to)
+		memcpy(to, record, record->size);
+	else if (writer->left_out && !write_queue_error(writer->queue))
+		__atomic_fetch_add(writer->left_out, 1, __ATOMIC_RELAXED);
+	return write_queue_error(writer->queue);
 }
 
 uint64_t perf_writer_size_bytes(const struct perf_writer *writer)
@@ -256,6 +305,8 @@ static int start_queue(struct perf_writer *writer)
 				 &writer->queue);
 	if (err)
 		writer->compressor = NULL;
+	else if (writer->left_out)
+		write_queue_never_wait(writer->queue);
 	return err;
 }
 
@@ -285,7 +336,10 @@ int perf_writer_begin(struct perf_writer *writer, const struct record_events *ev
 		err = write_queue_add(writer->queue, out.bytes, out.size);
 		write_queue_set_compressed(writer->queue, true);
 	}
-	byte_buffer_deinit(&out);
+	if (writer->keeps_head)
+		writer->head = out;
+	else
+		byte_buffer_deinit(&out);
 	perf_features_deinit(&features);
 	if (!err && writer->mirror)
 		err = perf_writer_begin(writer->mirror, events, argc, argv);
@@ -333,7 +387,7 @@ static uint64_t end_of_whole_records(const struct perf_writer *writer, uint64_t 
 /* Finds where the data ends and the table goes. Returns 0, or a negative errno if there is none. */
 static int find_end(const struct perf_writer *writer, uint64_t *ret)
 {
-	*ret = write_queue_written(writer->queue);
+	*ret = write_queue_written(writer->queue) - writer->before_file;
 	if (!write_queue_error(writer->queue))
 		return 0;
 	if (*ret < writer->data_start)
@@ -356,16 +410,17 @@ static void write_ratio(const struct perf_writer *writer)
  * Completes a file: writes the table of sections and the build-ids after the data, then the header
  * that points to them.
  */
-static int finish_file(struct perf_writer *writer, const struct build_ids *build_ids)
+static int finish_file(struct perf_writer *writer, const struct byte_buffer *build_ids,
+		       uint64_t *ret_size)
 {
-	struct byte_buffer out = {0}, ids = {0};
+	const struct byte_buffer none = {0};
+	const struct byte_buffer ids = write_queue_error(writer->queue) ? none : *build_ids;
+	struct byte_buffer out = {0};
 	uint64_t end;
 	int err = find_end(writer, &end);
 
 	if (err)
 		return err;
-	if (!write_queue_error(writer->queue))
-		add_build_ids(&ids, build_ids);
 	write_ratio(writer);
 	writer->header.data.offset = writer->data_start;
 	writer->header.data.size = end - writer->data_start;
@@ -389,33 +444,116 @@ static int finish_file(struct perf_writer *writer, const struct build_ids *build
 	if (err)
 		diag_error("cannot complete %s: %s", writer->name, strerror(-err));
 	else
-		writer->size_bytes = end + out.size;
+		*ret_size = end + out.size;
 	byte_buffer_deinit(&out);
-	byte_buffer_deinit(&ids);
 	return err;
 }
 
-int perf_writer_finish(struct perf_writer *writer, const struct build_ids *build_ids)
+void perf_writer_keep_head(struct perf_writer *writer)
+{
+	writer->keeps_head = true;
+}
+
+const char *perf_writer_head(const struct perf_writer *writer, size_t *ret_size)
+{
+	*ret_size = writer->head.size;
+	return writer->head.bytes;
+}
+
+/* In the writing thread: completes the old file, and goes on with the new one. */
+static void change_output(void *context)
+{
+	struct perf_writer *writer = context;
+	struct output_change change = writer->change;
+	int old_fd = writer->fd, err = write_queue_error(writer->queue);
+	uint64_t size;
+
+	writer->change = (struct output_change){0};
+	if (err) {
+		close(change.next.fd);
+		compressor_destroy(change.compressor);
+	} else {
+		err = finish_file(writer, &change.ids, &size);
+		if (err && !writer->change_err)
+			writer->change_err = err;
+		memcpy(&writer->header, writer->head.bytes, sizeof(writer->header));
+		writer->table[PERF_FEATURE_BUILD_ID] = (struct perf_disk_section){0};
+		writer->fd = change.next.fd;
+		writer->name = change.next.name;
+		writer->compressor = change.compressor;
+		writer->before_file = write_queue_written(writer->queue) - writer->head.size;
+		write_queue_set_output(writer->queue, writer->fd, writer->name, change.compressor);
+		change.next.done(change.next.context, old_fd);
+	}
+	byte_buffer_deinit(&change.ids);
+}
+
+int perf_writer_change(struct perf_writer *writer, const struct perf_next_output *next,
+		       const struct build_ids *build_ids)
+{
+	struct output_change *change = &writer->change;
+	int err = 0;
+
+	*change = (struct output_change){.next = *next};
+	add_build_ids(&change->ids, build_ids);
+	if (writer->compression_level)
+		err = compressor_create(writer->compression_level, &change->compressor);
+	if (change->ids.failed)
+		err = -ENOMEM;
+	if (!err)
+		err = write_queue_call(writer->queue, change_output, writer);
+	if (!err)
+		return 0;
+	if (err == -ENOMEM)
+		diag_error("cannot write %s: out of memory", next->name);
+	close(next->fd);
+	compressor_destroy(change->compressor);
+	byte_buffer_deinit(&change->ids);
+	*change = (struct output_change){0};
+	return err;
+}
+
+int perf_writer_call(struct perf_writer *writer, void (*call)(void *context), void *context)
+{
+	return write_queue_call(writer->queue, call, context);
+}
+
+static int finish(struct perf_writer *writer, const struct build_ids *build_ids)
 {
 	struct byte_buffer ids = {0};
-	int err;
+	int err = write_queue_drain(writer->queue);
 
-	if (writer->mirror)
-		mirrored(writer, perf_writer_finish(writer->mirror, build_ids));
-	err = write_queue_drain(writer->queue);
+	add_build_ids(&ids, build_ids);
 	if (!writer->pipe_format) {
-		int finish_err = finish_file(writer, build_ids);
+		uint64_t size = 0;
+		int finish_err = finish_file(writer, &ids, &size);
 
+		if (size)
+			writer->size_bytes = writer->before_file + size;
+		byte_buffer_deinit(&ids);
+		if (!finish_err)
+			finish_err = writer->change_err;
 		return err ? err : finish_err;
 	}
-	if (err)
+	if (err) {
+		byte_buffer_deinit(&ids);
 		return err;
-	add_build_ids(&ids, build_ids);
+	}
 	write_queue_set_compressed(writer->queue, false);
 	if (!ids.failed)
 		write_queue_add(writer->queue, ids.bytes, ids.size);
 	byte_buffer_deinit(&ids);
 	return write_queue_drain(writer->queue);
+}
+
+/* The file first: the mirror's reader may be slow. */
+int perf_writer_finish(struct perf_writer *writer, const struct build_ids *build_ids)
+{
+	int err = finish(writer, build_ids);
+
+	if (writer->mirror)
+		mirrored(writer, perf_writer_finish(writer->mirror, build_ids));
+	return err;
 }
 
 void perf_writer_destroy(struct perf_writer *writer)
@@ -424,6 +562,12 @@ void perf_writer_destroy(struct perf_writer *writer)
 		return;
 	perf_writer_destroy(writer->mirror);
 	write_queue_destroy(writer->queue);
+	if (writer->change.next.done) { /* a failure came first */
+		close(writer->change.next.fd);
+		compressor_destroy(writer->change.compressor);
+		byte_buffer_deinit(&writer->change.ids);
+	}
 	close(writer->fd);
+	byte_buffer_deinit(&writer->head);
 	free(writer);
 }

@@ -43,6 +43,13 @@ int perf_writer_create(int fd, const char *name, bool pipe_format, int compressi
  */
 void perf_writer_mirror(struct perf_writer *writer, struct perf_writer *mirror);
 
+/*
+ * The writer never waits for what reads the pipe. Samples for which there is no room are left out,
+ * and counted in *@left_out, which other processes may read. As a mirror, its failure does not end
+ * the recording. Call it before perf_writer_begin().
+ */
+void perf_writer_never_wait(struct perf_writer *writer, uint64_t *left_out);
+
 /* True if recording has to end: a signal came while the writer waited, or the mirror failed. */
 bool perf_writer_interrupted(const struct perf_writer *writer);
 
@@ -67,13 +74,48 @@ static inline int perf_writer_add_record(struct perf_writer *writer,
 	return perf_writer_add(writer, (const char *)record, record->size, NULL, 0);
 }
 
+/* The same for a side record (record_events.h), of which perf_writer_watch_side() is told, too. */
+int perf_writer_add_side(struct perf_writer *writer, const struct perf_event_header *record);
+void perf_writer_watch_side(struct perf_writer *writer,
+			    void (*note)(void *context, const struct perf_event_header *record),
+			    void *context);
+
+/* The same for a sample of a probe, which a writer that never waits may leave out. */
+int perf_writer_add_sample(struct perf_writer *writer, const struct perf_event_header *record);
+
 /*
  * Passes buffered records to the thread if it is idle and the last time was not just now. Call it
  * regularly, for live readers. Does not wait. Returns 0 or the first failure.
  */
 int perf_writer_flush(struct perf_writer *writer);
 
-/* The bytes written so far. */
+/*
+ * Call it before perf_writer_begin() of a file if other files are to follow, with the same bytes
+ * before their first record: perf_writer_head() of them, valid as long as the writer.
+ */
+void perf_writer_keep_head(struct perf_writer *writer);
+const char *perf_writer_head(const struct perf_writer *writer, size_t *ret_size);
+
+/* A file to go on with. */
+struct perf_next_output {
+	int fd;		  /* of a file that has perf_writer_head(), at its end; taken over */
+	const char *name; /* for messages; valid until another one follows, or the writer ends */
+	/* The writing thread calls it when the old file is complete, and passes it on. */
+	void (*done)(void *context, int old_fd);
+	void *context;
+};
+
+/*
+ * What is added from here on goes to @next, and the old file is completed. Call it when the former
+ * change is done. Returns 0 or a negative errno, reported.
+ */
+int perf_writer_change(struct perf_writer *writer, const struct perf_next_output *next,
+		       const struct build_ids *build_ids);
+
+/* The writing thread calls @call after what was added so far. Returns 0 or the first failure. */
+int perf_writer_call(struct perf_writer *writer, void (*call)(void *context), void *context);
+
+/* The bytes written so far, of files that follow each other those of all. */
 uint64_t perf_writer_size_bytes(const struct perf_writer *writer);
 
 /*

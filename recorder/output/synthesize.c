@@ -39,7 +39,7 @@ static int write_fork(struct perf_writer *writer, pid_t pid, pid_t tid)
 	};
 
 	add_trailer(&record.trailer, pid, tid);
-	return perf_writer_add_record(writer, &record.task.header);
+	return perf_writer_add_side(writer, &record.task.header);
 }
 
 static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
@@ -60,7 +60,7 @@ static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
 		return 0;
 	record.comm[strcspn(record.comm, "\n")] = '\0';
 	add_trailer(&record.trailer, pid, tid);
-	return perf_writer_add_record(writer, &record.task.header);
+	return perf_writer_add_side(writer, &record.task.header);
 }
 
 /*
@@ -134,7 +134,7 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, pid_t thread,
 	add_trailer(path_in_record + padded, pid, pid);
 	if (unwinder && live_unwinder_note(unwinder, &record->header))
 		return -ENOMEM;
-	return perf_writer_add_record(writer, &record->header);
+	return perf_writer_add_side(writer, &record->header);
 }
 
 static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,

@@ -23,6 +23,8 @@
 #define TELL_AFTER_MS 300
 /* After a signal: the time without progress until the rest is dropped, if the output is a pipe. */
 #define GIVE_UP_NS 700000000ULL
+/* The same for a queue that never waits, at its end. Its reader judges from time to time. */
+#define GIVE_UP_LIVE_NS 10000000000ULL
 /* How long the thread may take to end after it was woken. */
 #define JOIN_NS 300000000
 
@@ -36,6 +38,8 @@
 
 struct write_buffer {
 	struct write_buffer *next;
+	void (*call)(void *context); /* before the bytes are written; or NULL */
+	void *call_context;
 	bool compressed;
 	size_t nr_pieces, piece_start; /* of the piece that is being filled */
 	size_t piece_ends[MAX_PIECES];
@@ -49,13 +53,15 @@ struct write_queue {
 	bool is_regular;
 	_Atomic int error; /* the first failure, a negative errno */
 	_Atomic uint64_t written;
+	_Atomic size_t nr_unwritten; /* buffers that the thread was given */
 
 	/* used by the thread that adds */
 	int signal_fd;
 	struct write_buffer *current;
 	size_t nr_buffers; /* allocated */
-	bool compressed;
+	bool compresses, compressed;
 	bool interrupted, told;
+	bool never_waits;
 	uint64_t progress_bytes, progress_ns; /* since the signal */
 
 	/* used by the thread that writes */
@@ -213,6 +219,8 @@ static void *run(void *arg)
 		queue->busy = true;
 		pthread_mutex_unlock(&queue->lock);
 
+		if (buffer->call)
+			buffer->call(buffer->call_context);
 		if (!write_queue_error(queue))
 			write_buffer(queue, buffer);
 
@@ -220,6 +228,7 @@ static void *run(void *arg)
 		buffer->next = queue->unused;
 		queue->unused = buffer;
 		queue->busy = false;
+		atomic_fetch_sub(&queue->nr_unwritten, 1);
 		if (queue->is_waited_for)
 			signal_event(queue->progress_fd);
 		queue->is_waited_for = false;
@@ -236,6 +245,12 @@ static void give_up(struct write_queue *queue, const char *why)
 	signal_event(queue->stop_fd);
 }
 
+static void begin_progress(struct write_queue *queue)
+{
+	queue->progress_bytes = write_queue_written(queue);
+	queue->progress_ns = clock_now_ns();
+}
+
 /* The first signal ends the recording; the second ends the waiting. */
 static void consume_signal(struct write_queue *queue)
 {
@@ -246,8 +261,7 @@ static void consume_signal(struct write_queue *queue)
 	if (queue->interrupted)
 		give_up(queue, "a second signal came");
 	queue->interrupted = true;
-	queue->progress_bytes = write_queue_written(queue);
-	queue->progress_ns = clock_now_ns();
+	begin_progress(queue);
 }
 
 static void tell_why(struct write_queue *queue)
@@ -259,17 +273,16 @@ static void tell_why(struct write_queue *queue)
 	queue->told = true;
 }
 
-/* After a signal, gives up waiting for a reader that takes nothing. */
+/* After a signal, or if the queue never waits: gives up waiting for a reader that takes nothing. */
 static void check_progress(struct write_queue *queue)
 {
-	uint64_t written = write_queue_written(queue), now_ns = clock_now_ns();
+	uint64_t limit_ns = queue->never_waits ? GIVE_UP_LIVE_NS : GIVE_UP_NS;
 
-	if (written != queue->progress_bytes) {
-		queue->progress_bytes = written;
-		queue->progress_ns = now_ns;
-	} else if (!queue->is_regular && now_ns - queue->progress_ns > GIVE_UP_NS) {
-		give_up(queue, "its reader takes nothing after the signal");
-	}
+	if (write_queue_written(queue) != queue->progress_bytes)
+		begin_progress(queue);
+	else if (!queue->is_regular && clock_now_ns() - queue->progress_ns > limit_ns)
+		give_up(queue, queue->never_waits ? "its reader takes nothing"
+						  : "its reader takes nothing after the signal");
 }
 
 /* Waits until the thread has written a buffer, or for a signal. */
@@ -279,15 +292,15 @@ static void wait_for_progress(struct write_queue *queue)
 		{.fd = queue->progress_fd, .events = POLLIN},
 		{.fd = queue->signal_fd, .events = POLLIN},
 	};
-	int timeout_ms = queue->interrupted ? TELL_AFTER_MS : -1;
-	int nr = poll(fds, ARRAY_SIZE(fds), timeout_ms);
+	bool is_limited = queue->interrupted || queue->never_waits;
+	int nr = poll(fds, ARRAY_SIZE(fds), is_limited ? TELL_AFTER_MS : -1);
 	uint64_t count;
 
 	if (nr < 0 && errno != EINTR)
 		fail(queue, errno);
-	if (nr == 0)
+	if (nr == 0 && !queue->never_waits)
 		tell_why(queue);
-	if (queue->interrupted)
+	if (is_limited)
 		check_progress(queue);
 	if (nr <= 0)
 		return;
@@ -295,6 +308,12 @@ static void wait_for_progress(struct write_queue *queue)
 		return;
 	if (fds[1].revents & POLLIN)
 		consume_signal(queue);
+}
+
+static size_t max_buffers(const struct write_queue *queue)
+{
+	return queue->never_waits ? WRITE_QUEUE_LIVE_BUFFERS + WRITE_QUEUE_MORE_BUFFERS
+				  : WRITE_QUEUE_BUFFERS;
 }
 
 /* An empty buffer becomes the current one; NULL after a failure. */
@@ -309,7 +328,7 @@ static struct write_buffer *get_buffer(struct write_queue *queue)
 			queue->unused = buffer->next;
 		queue->is_waited_for = !buffer;
 		pthread_mutex_unlock(&queue->lock);
-		if (!buffer && queue->nr_buffers < WRITE_QUEUE_BUFFERS) {
+		if (!buffer && queue->nr_buffers < max_buffers(queue)) {
 			buffer = malloc(sizeof(*buffer));
 			queue->nr_buffers += buffer != NULL;
 			/* With a single buffer recording goes on, but more slowly. */
@@ -318,11 +337,15 @@ static struct write_buffer *get_buffer(struct write_queue *queue)
 		}
 		if (buffer) {
 			buffer->filled = buffer->piece_start = buffer->nr_pieces = 0;
+			buffer->call = NULL;
 			buffer->compressed = queue->compressed;
 			queue->current = buffer;
 			return buffer;
 		}
-		wait_for_progress(queue);
+		if (queue->never_waits)
+			fail_because(queue, EAGAIN, "its reader is too slow");
+		else
+			wait_for_progress(queue);
 	}
 	return NULL;
 }
@@ -332,7 +355,7 @@ static void hand_over(struct write_queue *queue, bool if_idle)
 {
 	struct write_buffer *buffer = queue->current;
 
-	if (!buffer || !buffer->filled)
+	if (!buffer || (!buffer->filled && !buffer->call))
 		return;
 	pthread_mutex_lock(&queue->lock);
 	if (!if_idle || !queue->first) {
@@ -340,6 +363,7 @@ static void hand_over(struct write_queue *queue, bool if_idle)
 		*queue->last = buffer;
 		queue->last = &buffer->next;
 		queue->current = NULL;
+		atomic_fetch_add(&queue->nr_unwritten, 1);
 		pthread_cond_signal(&queue->work);
 	}
 	pthread_mutex_unlock(&queue->lock);
@@ -375,6 +399,13 @@ char *write_queue_reserve(struct write_queue *queue, size_t size_bytes)
 	return buffer->bytes + buffer->filled - size_bytes;
 }
 
+char *write_queue_offer(struct write_queue *queue, size_t size_bytes)
+{
+	if (queue->never_waits && atomic_load(&queue->nr_unwritten) >= WRITE_QUEUE_LIVE_BUFFERS)
+		return NULL;
+	return write_queue_reserve(queue, size_bytes);
+}
+
 int write_queue_add(struct write_queue *queue, const char *bytes, size_t size_bytes)
 {
 	while (size_bytes > 0) {
@@ -392,10 +423,32 @@ int write_queue_add(struct write_queue *queue, const char *bytes, size_t size_by
 
 void write_queue_set_compressed(struct write_queue *queue, bool compressed)
 {
-	queue->compressed = compressed && queue->compressor;
+	queue->compressed = compressed && queue->compresses;
 	hand_over(queue, false);
 	if (queue->current)
 		queue->current->compressed = queue->compressed;
+}
+
+int write_queue_call(struct write_queue *queue, void (*call)(void *context), void *context)
+{
+	struct write_buffer *buffer;
+
+	hand_over(queue, false);
+	buffer = queue->current ? queue->current : get_buffer(queue);
+	if (!buffer)
+		return write_queue_error(queue);
+	buffer->call = call;
+	buffer->call_context = context;
+	return 0;
+}
+
+void write_queue_set_output(struct write_queue *queue, int fd, const char *name,
+			    struct compressor *compressor)
+{
+	compressor_destroy(queue->compressor);
+	queue->compressor = compressor;
+	queue->fd = fd;
+	queue->name = name;
 }
 
 int write_queue_flush(struct write_queue *queue)
@@ -409,6 +462,7 @@ int write_queue_drain(struct write_queue *queue)
 	bool idle = false;
 
 	hand_over(queue, false);
+	begin_progress(queue);
 	for (;;) {
 		pthread_mutex_lock(&queue->lock);
 		idle = !queue->first && !queue->busy;
@@ -434,6 +488,11 @@ int write_queue_error(const struct write_queue *queue)
 bool write_queue_interrupted(const struct write_queue *queue)
 {
 	return queue->interrupted;
+}
+
+void write_queue_never_wait(struct write_queue *queue)
+{
+	queue->never_waits = true;
 }
 
 /* --- Life --- */
@@ -489,6 +548,7 @@ int write_queue_create(int fd, const char *name, int signal_fd, struct compresso
 	queue->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	queue->signal_fd = signal_fd;
 	queue->compressor = compressor;
+	queue->compresses = compressor != NULL;
 	queue->last = &queue->first;
 	pthread_mutex_init(&queue->lock, NULL);
 	pthread_cond_init(&queue->work, NULL);

@@ -3,7 +3,7 @@
  * A thread that compresses and writes, so that draining the rings does not wait for a disk or for a
  * pipe's reader. Records are gathered in at most WRITE_QUEUE_BUFFERS buffers. When all are full,
  * adding waits for the thread. So a slow output slows down the recorded processes, and memory does
- * not grow.
+ * not grow. A queue that never waits (write_queue_never_wait()) leaves out what it has no room for.
  *
  * One thread adds, and calls all functions here. It reads the signals that end a recording, but
  * only while it waits here; at other times they are left to the caller.
@@ -22,6 +22,9 @@
 
 #define WRITE_QUEUE_BUFFER_BYTES ((size_t)1 << 20)
 #define WRITE_QUEUE_BUFFERS	 16
+/* Of a queue that never waits: for what may be left out, and more for what may not. */
+#define WRITE_QUEUE_LIVE_BUFFERS 64
+#define WRITE_QUEUE_MORE_BUFFERS 16
 
 struct write_queue;
 
@@ -36,6 +39,13 @@ int write_queue_create(int fd, const char *name, int signal_fd, struct compresso
 		       struct write_queue **ret);
 
 /*
+ * From now on, adding never waits. If more than WRITE_QUEUE_LIVE_BUFFERS buffers are not written,
+ * write_queue_offer() refuses; if WRITE_QUEUE_MORE_BUFFERS more are, the queue fails with EAGAIN.
+ * Draining gives up if the reader takes nothing for ten seconds.
+ */
+void write_queue_never_wait(struct write_queue *queue);
+
+/*
  * Ends the thread and drops what is not written. A thread that cannot be woken (writing to a
  * blocking pipe without a reader) is left until the process ends. NULL is fine.
  */
@@ -47,6 +57,10 @@ void write_queue_destroy(struct write_queue *queue);
  * together.
  */
 char *write_queue_reserve(struct write_queue *queue, size_t size_bytes);
+
+/* The same for what may be left out; also NULL, without a failure, if the queue never waits and the
+ * output is too far behind. */
+char *write_queue_offer(struct write_queue *queue, size_t size_bytes);
 
 /* Adds any number of bytes. Returns 0 or the first failure. */
 int write_queue_add(struct write_queue *queue, const char *bytes, size_t size_bytes);
@@ -66,7 +80,21 @@ int write_queue_flush(struct write_queue *queue);
  */
 int write_queue_drain(struct write_queue *queue);
 
-/* The bytes written so far. */
+/*
+ * The thread calls @call after it has written all that was added before, and before anything that
+ * is added later; also after a failure, but not if the queue is destroyed first. Returns 0 or the
+ * first failure.
+ */
+int write_queue_call(struct write_queue *queue, void (*call)(void *context), void *context);
+
+/*
+ * In such a call: from here on, writes to @fd, a regular file, as write_queue_create() says of it.
+ * Releases the old compressor; @compressor must be NULL if that was.
+ */
+void write_queue_set_output(struct write_queue *queue, int fd, const char *name,
+			    struct compressor *compressor);
+
+/* The bytes written so far, to all outputs. */
 uint64_t write_queue_written(const struct write_queue *queue);
 
 /* 0, or the first failure: a negative errno. */

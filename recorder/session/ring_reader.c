@@ -117,7 +117,7 @@ static int write_sample(struct ring_reader *reader, const struct perf_event_head
 	const struct raw_head *raw;
 	int err = reader->unwinder
 			  ? live_unwinder_write(reader->unwinder, record, reader->writer, &written)
-			  : perf_writer_add_record(reader->writer, record);
+			  : perf_writer_add_sample(reader->writer, record);
 
 	if (!reader->held || err || !written)
 		return err;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the writer puts before the first record. */
+/* What the writer puts before the first record; and a mirror that it does not wait for. */
 #include "common/perf_disk.h"
 #include "common/scope.h"
 #include "recorder/output/perf_writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -76,10 +78,42 @@ static void all_ids_of_an_event_go_through_a_pipe(void **state)
 	assert_int_equal(nr, NR_IDS);
 }
 
+static void nobody_waits_for_a_mirror_that_never_waits(void **state)
+{
+	const size_t nr = 2000; /* twice what may wait in memory */
+	_cleanup_free_ struct perf_event_header *sample = calloc(1, UINT16_MAX);
+	const struct record_events events = {0};
+	struct perf_writer *writer, *mirror;
+	uint64_t left_out = 0;
+	int pipe_fds[2];
+
+	assert_non_null(sample);
+	*sample = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .size = UINT16_MAX - 7};
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(perf_writer_create(memfd_create("recording", MFD_CLOEXEC), "recording",
+					    true, 0, -1, &writer),
+			 0);
+	assert_int_equal(perf_writer_create(pipe_fds[1], "mirror", true, 0, -1, &mirror), 0);
+	perf_writer_never_wait(mirror, &left_out);
+	perf_writer_mirror(writer, mirror);
+	assert_int_equal(perf_writer_begin(writer, &events, 0, NULL), 0);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(perf_writer_add_sample(writer, sample), 0);
+	assert_in_range(left_out, 1, nr - 1);
+	/* Its end does not end the recording, which has everything. */
+	close(pipe_fds[0]);
+	assert_int_equal(perf_writer_finish(writer, &(struct build_ids){0}), 0);
+	assert_false(perf_writer_interrupted(writer));
+	assert_true(perf_writer_size_bytes(writer) > nr * sample->size);
+	perf_writer_destroy(writer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_ids_of_an_event_go_through_a_pipe),
+		cmocka_unit_test(nobody_waits_for_a_mirror_that_never_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

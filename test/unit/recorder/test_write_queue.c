@@ -256,6 +256,68 @@ static void one_signal_and_a_reader_that_takes_nothing(void **state)
 	free(fixture.text);
 }
 
+/* Offers numbers without a gap until one is refused. Returns how many bytes were taken. */
+static size_t offer_numbers(struct write_queue *queue)
+{
+	uint64_t next = 0;
+
+	for (;;) {
+		char *to = write_queue_offer(queue, sizeof(next));
+
+		if (!to)
+			return next * sizeof(next);
+		memcpy(to, &next, sizeof(next));
+		next++;
+	}
+}
+
+static void a_queue_that_never_waits(void **state)
+{
+	const size_t all = (size_t)WRITE_QUEUE_LIVE_BUFFERS * WRITE_QUEUE_BUFFER_BYTES;
+	struct fixture fixture = {0};
+	uint64_t next;
+	size_t taken;
+
+	begin(&fixture, O_NONBLOCK);
+	write_queue_never_wait(fixture.queue);
+	taken = offer_numbers(fixture.queue);
+	assert_in_range(taken, all, all + WRITE_QUEUE_BUFFER_BYTES);
+	assert_int_equal(write_queue_error(fixture.queue), 0);
+	/* What may not be left out has room, and what is offered has none. */
+	for (next = taken / sizeof(next); next < taken / sizeof(next) + 1000; next++) {
+		char *to = write_queue_reserve(fixture.queue, sizeof(next));
+
+		assert_non_null(to);
+		memcpy(to, &next, sizeof(next));
+		assert_null(write_queue_offer(fixture.queue, sizeof(next)));
+	}
+	/* A reader at last: all that was taken arrives. */
+	assert_int_equal(pthread_create(&fixture.reader, NULL, read_numbers, &fixture), 0);
+	assert_int_equal(write_queue_drain(fixture.queue), 0);
+	end(&fixture);
+	close(fixture.out[1]);
+	pthread_join(fixture.reader, NULL);
+	close(fixture.out[0]);
+	assert_int_equal(fixture.read_bytes / 4096, next * sizeof(next) / 4096);
+	assert_string_equal(fixture.text, "");
+	free(fixture.text);
+}
+
+static void a_queue_that_never_waits_and_is_full(void **state)
+{
+	struct fixture fixture = {0};
+
+	begin(&fixture, O_NONBLOCK);
+	write_queue_never_wait(fixture.queue);
+	assert_int_equal(
+		add_numbers(fixture.queue, 0,
+			    (WRITE_QUEUE_LIVE_BUFFERS + 2 * (size_t)WRITE_QUEUE_MORE_BUFFERS) *
+				    WRITE_QUEUE_BUFFER_BYTES),
+		-EAGAIN);
+	end(&fixture);
+	assert_told(&fixture, "cannot write output: its reader is too slow");
+}
+
 static void a_reader_that_goes_away(void **state)
 {
 	struct fixture fixture = {0};
@@ -397,6 +459,8 @@ int main(void)
 		cmocka_unit_test(a_signal_of_the_callers),
 		cmocka_unit_test(two_signals),
 		cmocka_unit_test(one_signal_and_a_reader_that_takes_nothing),
+		cmocka_unit_test(a_queue_that_never_waits),
+		cmocka_unit_test(a_queue_that_never_waits_and_is_full),
 		cmocka_unit_test(a_reader_that_goes_away),
 		cmocka_unit_test(a_full_disk),
 		cmocka_unit_test(compressed_records),
