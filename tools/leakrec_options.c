@@ -7,6 +7,7 @@
 #include "common/pid_list.h"
 #include "common/scope.h"
 #include "recorder/output/compressor.h"
+#include "recorder/segments/segments.h"
 #include "recorder/session/heap_scan.h"
 
 #include <errno.h>
@@ -83,6 +84,36 @@ static int parse_budget(void *context, const struct option_row *row, const char 
 	return 0;
 }
 
+/* A segment has a twelfth. */
+#define MIN_KEEP_NS 1000000000
+
+/*
+ * "2G", "6h", "2G,6h": a size, a time, or both. A time has a unit that no size has.
+ */
+static int parse_keep(void *context, const struct option_row *row, const char *text)
+{
+	struct command_line *line = context;
+	struct segment_limits *keep = &line->session.keep;
+	_cleanup_free_ char *copy = strdup(text);
+	char *rest = NULL;
+
+	if (!copy)
+		return -ENOMEM;
+	*keep = (struct segment_limits){0};
+	for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
+		bool is_time = strpbrk(part, "hdsn");
+		uint64_t *limit = is_time ? &keep->age_ns : &keep->bytes;
+
+		if (*limit ||
+		    (is_time ? number_parse_time(part, limit) : size_parse(part, limit)) || !*limit)
+			return options_reject(row, text);
+	}
+	if ((!keep->bytes && !keep->age_ns) || (keep->bytes && keep->bytes < SEGMENTS_MIN_BYTES) ||
+	    (keep->age_ns && keep->age_ns < MIN_KEEP_NS))
+		return options_reject(row, text);
+	return 0;
+}
+
 static int parse_filter(void *context, const struct option_row *row, const char *text)
 {
 	struct record_config *config = &((struct command_line *)context)->session.config;
@@ -156,6 +187,10 @@ static const struct option_row rows[] = {
 	 "record in windows, so that recording costs at most SHARE (0.1% to 100%) of the CPU time that "
 	 "the processes use, or of one CPU's if they use less",
 	 .parse = parse_budget, .takes = "a share of the CPU time from 0.1% to 100%"},
+	{"keep", 0, OPTION_PARSED, "SIZE|TIME",
+	 "write segments into the directory that -o names, and remove the oldest ones beyond SIZE (2G; 64M "
+	 "at least), TIME (6h, 90min; 1s at least) or either of them (2G,6h); leakparse reads the directory",
+	 .parse = parse_keep, .takes = "a size from 64M, a time from 1s, or both, as in 2G,6h"},
 	{"mark-every", 0, OPTION_TIME, "SECONDS",
 	 "set a mark at this interval, as SIGUSR1 does; leakparse --diff shows what changed between "
 	 "marks",
@@ -240,6 +275,24 @@ static const struct option_table table = {
 	.stops_at_operand = true,
 };
 
+/* What does not go with --keep; NULL: nothing that was given. */
+static const char *keep_objection(const struct session_options *options)
+{
+	const struct record_config *config = &options->config;
+
+	if (!options->output || strcmp(options->output, "-") == 0)
+		return "--keep writes into a directory: name it with -o";
+	if (config->syscalls || options->resources->nr || config->no_heap)
+		return "--keep is for allocators only: it does not go with --with, "
+		       "--pair, --ref or --no-heap";
+	if (options->budget || options->scan)
+		return "--keep does not go with --budget or --scan";
+	if (config->raw_stacks)
+		return "--keep does not go with --raw-stacks: it lists blocks by their "
+		       "callchains";
+	return NULL;
+}
+
 /* Checks which options go together. Returns 0, or -EINVAL, reported. */
 static int check_options(const struct session_options *options, bool is_all)
 {
@@ -284,6 +337,8 @@ static int check_options(const struct session_options *options, bool is_all)
 		 (config->by == RECORD_BY_PERF || config->by == RECORD_BY_SINGLE))
 		wrong = "--budget needs links, which can be placed and removed quickly: leave "
 			"--perf-events, --filter and --record-by out";
+	else if (session_options_keep(options) && keep_objection(options))
+		wrong = keep_objection(options);
 	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
 		wrong = "--raw-stacks needs --call-graph dwarf";
 	else if (config->has_sizes && config->by == RECORD_BY_PERF)
@@ -319,7 +374,7 @@ int leakrec_options_parse(int argc, char **argv, struct session_options *options
 	/* A window closes before a ring is full, so that no process has to be stopped. */
 	if (session->budget > 0)
 		session->config.on_overload = OVERLOAD_DROP;
-	if (!session->output && !session->with_view)
+	if (!session->output && !session->with_view && !session_options_keep(session))
 		session->output = "perf.data";
 	*options = *session;
 	return check_options(session, line.is_all);

@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/sandbox/unprivileged.h"
+#include "common/schema/segment_name.h"
 #include "common/scope.h"
 #include "parser/bytes/perf_source.h"
 #include "report/watch/leak_command.h"
@@ -27,15 +28,28 @@ static pid_t broker_pid;
 
 /* --- In the broker --- */
 
+/* True if @path is that of a segment in the directory @input. */
+static bool is_segment_in(const char *path, const char *input)
+{
+	size_t len = strlen(input);
+	struct segment_name name;
+
+	return strncmp(path, input, len) == 0 && path[len] == '/' &&
+	       segment_name_parse(path + len + 1, &name) == 0;
+}
+
 static int open_input(void *context, const struct broker_request *request, int *ret_fd)
 {
 	const struct separation *separation = context;
 	int err = -EPERM;
 
 	for (size_t i = 0; i < separation->nr_inputs && err; i++) {
-		if (strcmp(separation->inputs[i], request->text) != 0)
+		if (strcmp(separation->inputs[i], request->text) == 0)
+			*ret_fd = perf_source_open(separation->inputs[i]);
+		else if (is_segment_in(request->text, separation->inputs[i]))
+			*ret_fd = perf_source_open_in(AT_FDCWD, request->text, request->text);
+		else
 			continue;
-		*ret_fd = perf_source_open(separation->inputs[i]);
 		err = *ret_fd < 0 ? *ret_fd : 0;
 	}
 	return err;

@@ -2,9 +2,7 @@
 #include "parser/analysis/analysis.h"
 
 #include "common/diag.h"
-#include "common/scope.h"
 #include "parser/analysis/sample_stacks.h"
-#include "parser/bytes/perf_source.h"
 #include "parser/windows/observed_time.h"
 
 #include <errno.h>
@@ -285,6 +283,58 @@ static int on_reach(struct analysis *analysis, const struct perf_sample *sample)
 	return err ? err : reach_add(analysis->reach, sample);
 }
 
+/*
+ * A segment begins. The first one that is read has the state with which it begins; of the next one,
+ * that is known. Between two segments that follow each other, nothing is missing.
+ */
+static int on_segment(struct analysis *analysis, const struct perf_sample *sample)
+{
+	uint32_t number = (uint32_t)sample->mark_number, last = analysis->segments.last;
+	bool is_first = !last;
+	int err;
+
+	if (last && number <= last) {
+		diag_error("%s: segment %u comes after segment %u: give the files in the order in "
+			   "which they were recorded",
+			   analysis->file.path, number, last);
+		return -EXDEV;
+	}
+	if (number == last + 1 && !is_first && !analysis->file.start_ns)
+		follow_file(analysis, sample->origin.time_ns);
+	else if (!is_first && !analysis->file.start_ns)
+		analysis->file.longest_pause_ns = 0;
+	err = note_known_time(analysis, &sample->origin);
+	if (err)
+		return err;
+	analysis->segments.last = number;
+	analysis->segments.takes_state = is_first && number > 1;
+	if (!is_first)
+		return 0;
+	analysis->segments.first = number;
+	analysis->segments.started_ns = sample->args[SEGMENT_STARTED];
+	analysis->segments.one_of = sample->args[SEGMENT_ONE_OF];
+	if (number == 1)
+		return 0;
+	memory_usage_begin(analysis->memory);
+	/* A release may have been lost then. */
+	loss_windows_add(analysis->loss_windows, LOSS_RING_PROBES, UINT32_MAX,
+			 sample->origin.time_ns, sample->args[SEGMENT_LOST]);
+	return 0;
+}
+
+/* Blocks from before a segment. */
+static int on_held(struct analysis *analysis, const struct perf_sample *sample)
+{
+	uint32_t stack_id;
+	int err;
+
+	if (!analysis->segments.takes_state)
+		return 0;
+	err = stack_store_add_callchain(analysis->stacks, sample->origin.pid, sample->callchain,
+					sample->nr_callchain, &stack_id);
+	return err ? err : heap_tracker_carry(analysis->heaps, sample, stack_id);
+}
+
 /* A window, or a look at a block that outlived one. */
 static int on_window(struct analysis *analysis, const struct perf_sample *sample)
 {
@@ -330,6 +380,10 @@ static int on_own_sample(struct analysis *analysis, const struct perf_sample *sa
 		return on_bound(analysis, sample);
 	if (event->is_memory)
 		return on_memory(analysis, sample);
+	if (event->is_segment)
+		return on_segment(analysis, sample);
+	if (event->is_held)
+		return on_held(analysis, sample);
 	if (event->is_reach || event->is_holder)
 		return on_reach(analysis, sample);
 	if (event->is_window || event->is_look)
@@ -444,13 +498,6 @@ static int on_name(void *context, const char *path, uint64_t file_offset, const 
 				      function_offset);
 }
 
-static void on_progress(void *context, uint64_t done, uint64_t total)
-{
-	const struct analysis *analysis = context;
-
-	progress_update(analysis->progress, done, total);
-}
-
 struct perf_consumer analysis_consumer(struct analysis *analysis)
 {
 	return (struct perf_consumer){
@@ -466,33 +513,6 @@ struct perf_consumer analysis_consumer(struct analysis *analysis)
 		.on_build_id = on_build_id,
 		.on_name = on_name,
 	};
-}
-
-/* Reads one recording; @path is NULL for standard input. */
-static int read_one(struct analysis *analysis, const char *path)
-{
-	struct perf_consumer consumer = analysis_consumer(analysis);
-	_cleanup_close_ int fd = path ? perf_source_open(path) : -1;
-	int err;
-
-	if (path && fd < 0) {
-		diag_error("cannot read %s: %s", path, strerror(-fd));
-		return fd;
-	}
-	if (!path && isatty(STDIN_FILENO)) {
-		diag_error(
-			"standard input is a terminal; redirect a recording to it, or give -i FILE");
-		return -EINVAL;
-	}
-	if (analysis->progress) {
-		progress_init(analysis->progress);
-		consumer.on_progress = on_progress;
-	}
-	err = perf_input_read(path ? fd : STDIN_FILENO, path ? path : "standard input", &consumer,
-			      &analysis->input);
-	if (analysis->progress)
-		progress_end(analysis->progress);
-	return err;
 }
 
 int analysis_finish(struct analysis *analysis, int err)
@@ -511,22 +531,6 @@ int analysis_finish(struct analysis *analysis, int err)
 	if (err == -ENOMEM || finish_err)
 		diag_error("cannot analyse the recording: out of memory");
 	return err ? err : finish_err;
-}
-
-int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr_paths)
-{
-	int err = nr_paths == 0 ? read_one(analysis, NULL) : 0;
-
-	for (size_t i = 0; !err && i < nr_paths; i++) {
-		/* While the target was idle, perf record --switch-output wrote files without
-		 * events. */
-		if (analysis->file.start_ns)
-			analysis->file.start_before_ns = analysis->file.start_ns;
-		analysis->file.start_ns = 0;
-		analysis->file.path = paths[i];
-		err = read_one(analysis, paths[i]);
-	}
-	return analysis_finish(analysis, err);
 }
 
 double analysis_observed_share(const struct analysis *analysis)

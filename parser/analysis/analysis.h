@@ -36,6 +36,7 @@ struct analysis {
 	struct perf_input_stats input;
 	uint64_t lost;		/* samples that the kernel could not write */
 	uint64_t lost_any_time; /* the ones of @lost without a known window */
+	uint64_t left_out;	/* the ones of @lost_any_time that leakrec had no time to show */
 	bool may_miss;		/* events may be missing that are in no count */
 	/* Tasks whose events may have been lost; the number of events is unknown. */
 	uint64_t unguarded_tasks;
@@ -66,6 +67,14 @@ struct analysis {
 		uint64_t longest_pause_ns;	    /* within files */
 	} file;
 
+	/* A recording in segments (docs/segments.md). */
+	struct {
+		uint32_t first, last; /* numbers; 0: it is in no segments */
+		bool takes_state;     /* of the current one: it is the first */
+		uint64_t started_ns;  /* when the recording began: before the first one, perhaps */
+		uint64_t one_of;      /* one in so many of the blocks from before is known */
+	} segments;
+
 	struct progress *progress; /* shows how much was read; NULL: not shown */
 
 	/*
@@ -88,8 +97,9 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
 
 /*
  * Reads the files of a session in order (perf record --switch-output, one recording after the
- * other), or standard input if there are none. Returns 0 or a negative errno (reported); -EXDEV for
- * files of different recordings, or in the wrong order. @analysis then holds what was read.
+ * other), the segments in a directory (leakrec --keep), or standard input if there are none.
+ * Returns 0 or a negative errno (reported); -EXDEV for files of different recordings, or in the
+ * wrong order. @analysis then holds what was read.
  */
 int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr_paths);
 

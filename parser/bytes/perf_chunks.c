@@ -180,6 +180,9 @@ int perf_chunks_next_slowly(struct perf_chunks *chunks, struct perf_record *ret)
 		if (chunks->available >= needed) {
 			memcpy(&ret->header, chunks->next, sizeof(ret->header));
 			needed = ret->header.size;
+			/* The table begins with an offset, of which the upper half is 0. */
+			if (chunks->is_unfinished && !needed && !ret->header.misc)
+				return 0;
 			if (needed < sizeof(ret->header) ||
 			    needed > chunks->end_offset - chunks->offset)
 				return corrupted(chunks, &ret->header);

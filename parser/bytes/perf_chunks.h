@@ -39,8 +39,9 @@ struct perf_chunks {
 	size_t available;	  /* bytes from @next on */
 	struct perf_chunk *spare; /* a list, of @nr_spare */
 	size_t nr_spare;
-	bool ended;	/* nothing is left to read */
-	bool truncated; /* the source ended before @end_offset, or within a record */
+	bool ended;	    /* nothing is left to read */
+	bool is_unfinished; /* set by the caller: leakrec's table of sections may follow the data */
+	bool truncated;	    /* the source ended before @end_offset, or within a record */
 };
 
 /*

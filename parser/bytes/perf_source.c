@@ -165,6 +165,16 @@ int perf_source_open(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+int perf_source_open_in(int dir_fd, const char *name, const char *path)
+{
+	int fd;
+
+	if (broker_is_used())
+		return broker_open(BROKER_OPEN_INPUT, path, NULL);
+	fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
 /* Where temporary files are made. */
 static const char *temporary_directory(void)
 {

@@ -33,6 +33,12 @@ struct perf_source {
 /* Opens a recording. Returns a descriptor that the caller closes, or a negative errno. */
 int perf_source_open(const char *path);
 
+/*
+ * The same for file @name in the directory @dir_fd, of which @path is the whole path. Follows no
+ * link, and does not wait for the writer of a pipe.
+ */
+int perf_source_open_in(int dir_fd, const char *name, const char *path);
+
 /* Reports nothing and cannot fail. @fd and @name stay the caller's. Free with _deinit(). */
 void perf_source_init(struct perf_source *source, int fd, const char *name);
 /* As perf_source_init(), for the output of @decompressor, which stays the caller's. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/calls/heap_tracker.h"
 
+#include "parser/calls/carried_blocks.h"
 #include "parser/calls/descriptor_calls.h"
 #include "parser/calls/heap_calls.h"
 #include "parser/calls/heap_releases.h"
@@ -433,6 +434,23 @@ int heap_tracker_window(struct heap_tracker *tracker, const struct perf_sample *
 			return err;
 	}
 	return window_calls_close(&tracker->sink, &tracker->table, sample);
+}
+
+int heap_tracker_carry(struct heap_tracker *tracker, const struct perf_sample *sample,
+		       uint32_t stack_id)
+{
+	struct process *process = process_table_find(&tracker->table, sample->origin.pid);
+	struct thread *thread;
+	struct heap *heap;
+	int err = process ? 0
+			  : get_thread(tracker, sample->origin.pid, sample->origin.pid,
+				       &sample->origin, &thread);
+
+	if (!process && !err)
+		process = thread->process;
+	if (!err)
+		err = process_open_heap(&tracker->table, process, &heap);
+	return err ? err : carried_blocks_add(&tracker->sink, process, heap, sample, stack_id);
 }
 
 int heap_tracker_look(struct heap_tracker *tracker, const struct perf_sample *sample)

@@ -71,6 +71,12 @@ void heap_tracker_time(struct heap_tracker *tracker, uint64_t time_ns);
  * an exit does, so that what the last processes held is held at the end (process_ends.h).
  */
 int heap_tracker_settle_exits(struct heap_tracker *tracker);
+/*
+ * Blocks that were allocated before what is read of the recording (leakrec:held), by @stack_id.
+ * They are held from here on.
+ */
+int heap_tracker_carry(struct heap_tracker *tracker, const struct perf_sample *sample,
+		       uint32_t stack_id);
 /* A window opens or closes (leakrec:window). Without windows, all time is observed. */
 int heap_tracker_window(struct heap_tracker *tracker, const struct perf_sample *sample);
 /* leakrec has looked at a block (leakrec:look). */

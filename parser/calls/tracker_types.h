@@ -46,6 +46,7 @@ struct heap_tracker_stats {
 	 */
 	uint64_t unobserved_blocks, followed_blocks, gone_blocks, unobserved_frees;
 	uint64_t looks, unknown_looks;
+	uint64_t carried_blocks; /* of @allocations: before what was read (leakrec:held) */
 };
 
 /* The owner of a mapping, by its stack. */

@@ -504,6 +504,11 @@ static void report_truncation(struct perf_input *input)
 	bool cut = input->chunks.truncated || input->decompressed.truncated ||
 		   perf_decompressor_is_inside(&input->decompressor);
 
+	if (input->stats->may_grow && is_unfinished) {
+		diag_note("%s: its recorder has not finished it; what is there so far was read",
+			  input->source.name);
+		return;
+	}
 	input->stats->truncated |= cut || is_unfinished;
 	if (cut)
 		diag_warn("%s: ends too early, at offset %" PRIu64 "; the part before was read",
@@ -531,6 +536,8 @@ static int read_input(struct perf_input *input)
 		input->stats->origin = input->header.origin; /* of the first file */
 	perf_formats_bind(input->formats, input->source.name, &input->events);
 	perf_chunks_init(&input->chunks, &input->source, input->header.data_end);
+	/* It is completed just now, or its recorder was killed before it wrote the header. */
+	input->chunks.is_unfinished = input->header.unfinished;
 	perf_decompressor_init(&input->decompressor, input->source.name);
 	perf_source_init_compressed(&input->decompressed_source, &input->decompressor);
 	perf_chunks_init(&input->decompressed, &input->decompressed_source, UINT64_MAX);

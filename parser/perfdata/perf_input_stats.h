@@ -18,6 +18,7 @@ struct perf_input_stats {
 	uint64_t out_of_order;	  /* earlier than a record already delivered */
 	uint64_t repeated;	  /* dropped because they repeat the record before */
 	bool truncated;	    /* the file ends inside a record, or its writer did not finish it */
+	bool may_grow;	    /* set by the caller: the file may still be written */
 	bool not_inherited; /* events stay with the tasks that they were opened for */
 	struct perf_command command;
 	struct recording_origin origin;

@@ -11,6 +11,7 @@
 #include "common/schema/reach_class.h"
 #include "common/schema/resource_schema.h"
 #include "common/schema/probe_schema.h"
+#include "common/schema/segment_values.h"
 #include "common/schema/syscall_schema.h"
 #include "unwind/stacks/stack_store.h"
 
@@ -42,6 +43,8 @@ struct perf_event_desc {
 	bool is_window;	    /* leakrec:window, likewise: 1: it opens, 0: it has closed; args[]: enum
 			       window_value */
 	bool is_look;	    /* leakrec:look, likewise: enum look_state; args[] by enum look_value */
+	bool is_segment; /* leakrec:segment, likewise: its number; args[] by enum segment_value */
+	bool is_held;	 /* leakrec:held, likewise: how many; mark_text: the function; blocks */
 	bool is_unseen;	 /* leakrec:unseen, which is_holder, too: mark_text: what was not seen */
 };
 
@@ -89,6 +92,9 @@ struct perf_sample {
 	/* event->is_newtask */
 	pid_t newtask_pid; /* the new task's tid */
 	uint64_t newtask_clone_flags;
+
+	/* event->is_held: @mark_number times enum held_value, 64 bits each, not aligned */
+	const uint8_t *held;
 
 	uint64_t mark_number;		   /* event->is_mark; 0 for LEAK_MARK() */
 	char mark_text[HOLDER_TEXT_BYTES]; /* event->is_probe_mark, is_holder: its name */

@@ -350,6 +350,22 @@ static bool bind_look(struct tep_event *format, struct perf_event_fields *fields
 	       find_field(format, LOOK_FIELD_STATE, &fields->mark_number);
 }
 
+static bool bind_segment(struct tep_event *format, struct perf_event_fields *fields)
+{
+	static const char *const names[SEGMENT_NR_VALUES] = SEGMENT_VALUE_NAMES;
+
+	_Static_assert(SEGMENT_NR_VALUES <= PERF_MAX_ARGS, "values are read like arguments");
+	return bind_values(format, names, SEGMENT_NR_VALUES, fields) &&
+	       find_field(format, SEGMENT_FIELD_NUMBER, &fields->mark_number);
+}
+
+static bool bind_held(struct tep_event *format, struct perf_event_fields *fields)
+{
+	return find_field(format, HELD_FIELD_NUMBER, &fields->mark_number) &&
+	       find_field(format, PROBE_FIELD_TEXT, &fields->mark_text) &&
+	       find_field(format, HELD_FIELD_AT, &fields->args[0]);
+}
+
 /* The same for what leakscan has said. */
 static bool bind_reach(struct tep_event *format, struct perf_event_fields *fields)
 {
@@ -387,6 +403,10 @@ static bool bind_own(struct tep_event *format, struct perf_event *event)
 		desc->is_mark = desc->is_window = bind_window(format, &event->fields);
 	else if (strcmp(format->name, "look") == 0)
 		desc->is_mark = desc->is_look = bind_look(format, &event->fields);
+	else if (strcmp(format->name, "segment") == 0)
+		desc->is_mark = desc->is_segment = bind_segment(format, &event->fields);
+	else if (strcmp(format->name, "held") == 0)
+		desc->is_mark = desc->is_held = bind_held(format, &event->fields);
 	else if (strcmp(format->name, "holder") == 0 || strcmp(format->name, "unseen") == 0)
 		desc->is_mark = desc->is_holder =
 			find_field(format, HOLDER_FIELD_NUMBER, number) &&

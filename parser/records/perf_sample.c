@@ -247,6 +247,20 @@ static bool read_mark_text(const struct perf_event *event, const uint8_t *raw, s
 	return true;
 }
 
+static bool read_held(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
+		      struct perf_sample *sample)
+{
+	uint64_t at;
+
+	if (!read_mark_text(event, raw, raw_bytes, sample) ||
+	    !perf_field_read(&event->fields.mark_number, raw, raw_bytes, &sample->mark_number) ||
+	    !perf_field_read(&event->fields.args[0], raw, raw_bytes, &at) || at > raw_bytes ||
+	    sample->mark_number > (raw_bytes - at) / (HELD_NR_VALUES * sizeof(uint64_t)))
+		return false;
+	sample->held = raw + at;
+	return true;
+}
+
 static bool read_newtask(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
 			 struct perf_sample *sample)
 {
@@ -300,11 +314,15 @@ static __attribute__((noinline)) bool read_others(const struct perf_event *event
 		nr_values = REACH_NR_VALUES;
 	else if (event->desc.is_look)
 		nr_values = LOOK_NR_VALUES;
+	else if (event->desc.is_segment)
+		nr_values = SEGMENT_NR_VALUES;
 	else if (event->desc.is_window)
 		nr_values = WINDOW_NR_VALUES;
 	for (size_t i = 0; i < nr_values; i++)
 		if (!perf_field_read(&event->fields.args[i], raw, raw_bytes, &sample->args[i]))
 			return false;
+	if (event->desc.is_held)
+		return read_held(event, raw, raw_bytes, sample);
 	return !event->desc.is_mark ||
 	       perf_field_read(&event->fields.mark_number, raw, raw_bytes, &sample->mark_number);
 }

@@ -84,8 +84,8 @@ static bool has_special_word(const char *text)
 
 /*
  * A string's field is a 32-bit word: its length, and its offset in the raw data. Only the strings
- * of LEAK_MARK(), leakrec:holder and leakrec:unseen are needed. Their field is declared as a
- * number.
+ * of LEAK_MARK(), leakrec:holder, leakrec:unseen and leakrec:held are needed. Their field is
+ * declared as a number.
  */
 static bool reduce_text_field(const char *line, FILE *out)
 {
@@ -143,7 +143,7 @@ static void reduce_format(char *text, FILE *out)
 		reduce_field(line, out);
 	fputc('\n', out);
 	has_text = probe_schema_is_mark(name) || strcmp(name, "holder") == 0 ||
-		   strcmp(name, "unseen") == 0;
+		   strcmp(name, "unseen") == 0 || strcmp(name, "held") == 0;
 	while ((line = strsep(&text, "\n")) && *line)
 		if (!has_text || !reduce_text_field(line, out))
 			reduce_field(line, out);

@@ -5,6 +5,7 @@
 #include "common/schema/look_state.h"
 #include "common/schema/probe_schema.h"
 #include "common/schema/reach_class.h"
+#include "common/schema/segment_values.h"
 #include "common/scope.h"
 #include "recorder/programs/bpf_sites.h"
 
@@ -27,6 +28,8 @@ static const struct {
 	[OWN_HOLDER] = {"holder", HOLDER_FIELD_NUMBER, {NULL}, true},
 	[OWN_WINDOW] = {"window", WINDOW_FIELD_OPEN, {WINDOW_FIELD_PACE}, false},
 	[OWN_LOOK] = {"look", LOOK_FIELD_STATE, LOOK_VALUE_NAMES, false},
+	[OWN_SEGMENT] = {"segment", SEGMENT_FIELD_NUMBER, SEGMENT_VALUE_NAMES, false},
+	[OWN_HELD] = {"held", HELD_FIELD_NUMBER, {NULL}, false},
 	[OWN_UNSEEN] = {"unseen", HOLDER_FIELD_NUMBER, {NULL}, true},
 };
 
@@ -116,15 +119,51 @@ static char *make_format(enum own_sample kind)
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
+/* What follows the first field in OWN_HELD. The blocks come last. */
+struct held_fields {
+	uint32_t text_place; /* its size << 16, and its offset in the raw data */
+	uint32_t blocks_at;  /* their offset in the raw data */
+	char function[HELD_FUNCTION_BYTES];
+};
+
+static char *make_held_format(void)
+{
+	char *text;
+
+	if (asprintf(&text,
+		     "name: held\nID: %d\nformat:\n%s"
+		     "\tfield:unsigned int " HELD_FIELD_NUMBER ";\toffset:8;\tsize:4;\tsigned:0;\n"
+		     "\tfield:__data_loc char[] " PROBE_FIELD_TEXT
+		     ";\toffset:12;\tsize:4;\tsigned:1;\n"
+		     "\tfield:unsigned int " HELD_FIELD_AT ";\toffset:16;\tsize:4;\tsigned:0;\n"
+		     "\nprint fmt: \"" PROBE_FIELD_TEXT "=%%s " HELD_FIELD_NUMBER
+		     "=%%u\", __get_str(" PROBE_FIELD_TEXT "), REC->" HELD_FIELD_NUMBER "\n",
+		     type_of(OWN_HELD), common_fields) < 0)
+		return NULL;
+	return text;
+}
+
 int own_samples_describe(struct record_events *events, const struct record_config *config,
 			 enum own_sample kind)
 {
+	bool is_held = kind == OWN_HELD;
 	char *full_name = NULL;
+	int err;
 
 	if (asprintf(&full_name, "leakrec:%s", layouts[kind].name) < 0)
 		full_name = NULL;
-	return record_events_add_written(events, config, full_name, make_format(kind),
-					 type_of(kind), id_of(kind), false);
+	err = record_events_add_written(events, config, full_name,
+					is_held ? make_held_format() : make_format(kind),
+					type_of(kind), id_of(kind), false);
+	/* Whatever is recorded of stacks, this is a callchain. */
+	if (!err && is_held) {
+		struct perf_event_attr *attr =
+			&events->probes.events[events->probes.nr_events - 1].attr;
+
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+		attr->exclude_callchain_kernel = 1;
+	}
+	return err;
 }
 
 static struct own_record make_record(enum own_sample kind, pid_t pid, uint64_t time_ns,
@@ -165,4 +204,43 @@ int own_samples_write_text(struct perf_writer *writer, enum own_sample kind, pid
 		(uint32_t)((len + 1) << 16 | (at - offsetof(struct own_record, common_type)));
 	memcpy(record.text, text, len);
 	return perf_writer_add_record(writer, &record.header);
+}
+
+static char *put(char *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	return to + size;
+}
+
+int own_samples_write_held(struct perf_writer *writer, pid_t pid, uint64_t time_ns,
+			   const struct own_held *held)
+{
+	const size_t head_bytes = offsetof(struct own_record, raw_bytes);
+	const size_t fields_bytes =
+		offsetof(struct own_record, values) - head_bytes + sizeof(struct held_fields);
+	size_t values_bytes = held->nr_blocks * HELD_NR_VALUES * sizeof(uint64_t);
+	size_t chain_bytes = held->nr_chain * sizeof(uint64_t);
+	size_t raw_bytes = (fields_bytes + values_bytes + 7) & ~(size_t)7;
+	size_t size = head_bytes + sizeof(uint64_t) + chain_bytes + raw_bytes;
+	uint64_t words[UINT16_MAX / sizeof(uint64_t) + 1], nr_chain = held->nr_chain;
+	struct held_fields fields = {0};
+	struct own_record record;
+	char *at = (char *)words;
+
+	if (size > UINT16_MAX)
+		return 0;
+	record = make_record(OWN_HELD, pid, time_ns, held->nr_blocks, size);
+	record.raw_bytes = (uint32_t)(raw_bytes - sizeof(record.raw_bytes));
+	fields.blocks_at = (uint32_t)(fields_bytes - sizeof(record.raw_bytes));
+	fields.text_place = (uint32_t)(sizeof(fields.function) << 16 |
+				       (fields.blocks_at - sizeof(fields.function)));
+	snprintf(fields.function, sizeof(fields.function), "%s", held->function);
+	words[size / sizeof(uint64_t) - 1] = 0;
+	at = put(at, &record, head_bytes);
+	at = put(at, &nr_chain, sizeof(nr_chain));
+	at = put(at, held->chain, chain_bytes);
+	at = put(at, &record.raw_bytes, fields_bytes - sizeof(fields));
+	at = put(at, &fields, sizeof(fields));
+	put(at, held->values, values_bytes);
+	return perf_writer_add_record(writer, (const void *)words);
 }

@@ -19,6 +19,8 @@ enum own_sample {
 	OWN_UNSEEN,    /* the same: the scan, and what leakscan has not seen in it */
 	OWN_WINDOW,    /* open: 1 where a window begins, 0 where it ends; pace */
 	OWN_LOOK,      /* enum look_state; enum look_value's */
+	OWN_SEGMENT,   /* number; enum segment_value's */
+	OWN_HELD,      /* struct own_held */
 	OWN_SAMPLE_NR,
 };
 
@@ -38,5 +40,18 @@ int own_samples_write(struct perf_writer *writer, enum own_sample kind, pid_t pi
 /* The same for a sample with a text, of less than HOLDER_TEXT_BYTES; a longer one is cut. */
 int own_samples_write_text(struct perf_writer *writer, enum own_sample kind, pid_t pid,
 			   uint64_t time_ns, uint32_t first, const char *text);
+
+/* Blocks of one process that are held, and the stack of their allocations. */
+struct own_held {
+	const char *function;
+	const uint64_t *chain; /* as in a sample: begins with PERF_CONTEXT_USER */
+	size_t nr_chain;
+	const uint64_t *values; /* enum held_value's of each block */
+	uint32_t nr_blocks;
+};
+
+/* Writes OWN_HELD, which must have room in a record. */
+int own_samples_write_held(struct perf_writer *writer, pid_t pid, uint64_t time_ns,
+			   const struct own_held *held);
 
 #endif

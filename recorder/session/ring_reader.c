@@ -157,7 +157,8 @@ static int pass_side_record(struct ring_reader *reader, const struct perf_event_
 		return -ENOMEM;
 	if (reader->held)
 		held_blocks_feed_task(reader->held, record);
-	return perf_writer_add_record(reader->writer, record);
+	return reader->segments ? segments_add_side(reader->segments, record, reader->round_ns)
+				: perf_writer_add_record(reader->writer, record);
 }
 
 /* Passes one record of a perf ring on to the writer, or to the filter. */
@@ -237,6 +238,23 @@ static int drain_ring(struct ring_reader *reader, struct record_group *group,
 }
 
 /*
+ * True if a record after the first one from after @until_ns is older: its program ran on while the
+ * other one's was preempted. Leaves the ring as it is.
+ */
+static bool has_straggler(struct ring_reader *reader, struct bpf_ring *ring, uint64_t end,
+			  uint64_t until_ns)
+{
+	const struct perf_event_header *record;
+	uint64_t at = ring->at;
+	bool found = false;
+
+	while (!found && (record = bpf_ring_next(ring, end, &reader->busy)))
+		found = sample_time_ns(record) <= until_ns;
+	ring->at = at;
+	return found;
+}
+
+/*
  * Drains the BPF ring of a CPU up to the first sample from after @until_ns. Sets reader->busy if a
  * record is still being written. Returns 1 if there was a record, 0 if not, or a negative errno.
  */
@@ -253,6 +271,8 @@ static int drain_bpf_ring(struct ring_reader *reader, size_t cpu, uint64_t until
 	while (!err && (record = bpf_ring_next(ring, end, &reader->busy))) {
 		if (sample_time_ns(record) > until_ns) {
 			ring->at = at;
+			reader->busy |= reader->segments && until_ns == reader->round_ns &&
+					has_straggler(reader, ring, end, until_ns);
 			break;
 		}
 		ring->nr_read++;
@@ -311,7 +331,7 @@ static int drain_in_order(struct ring_reader *reader, uint64_t round_ns)
 	int err = 0;
 
 	if (!reader->unwinder)
-		return drain_samples(reader, UINT64_MAX);
+		return drain_samples(reader, reader->segments ? round_ns : UINT64_MAX);
 	while (!err && (next_ns = live_unwinder_next_ns(reader->unwinder)) <= round_ns &&
 	       next_ns != UINT64_MAX) {
 		err = drain_samples(reader, next_ns - 1);
@@ -346,6 +366,8 @@ int ring_reader_drain_side(struct ring_reader *reader)
 	reader->round_ns = reader->stopped ? UINT64_MAX : clock_now_ns();
 	reader->tasks.nr = 0;
 	reader->busy = false;
+	if (reader->segments)
+		err = segments_add_waiting(reader->segments);
 	for (size_t i = 0; i < side->nr_rings && !err; i++) {
 		uint64_t start = side->rings[i].offset;
 
@@ -365,8 +387,9 @@ static void apply_held(struct ring_reader *reader)
 {
 	if (reader->busy)
 		return;
-	held_blocks_apply(reader->held,
-			  reader->unwinder || reader->stopped ? reader->round_ns : reader->whole_ns);
+	held_blocks_apply(reader->held, reader->unwinder || reader->segments || reader->stopped
+						? reader->round_ns
+						: reader->whole_ns);
 	reader->whole_ns = reader->round_ns;
 }
 

@@ -12,6 +12,10 @@
  * mapping that these need. It consumes the samples of all rings in portions, and applies a mapping
  * between the portions before and after its time. A sample that was still being written may miss
  * its portion. Its thread was still in the probe then, so what its stack needs is still mapped.
+ *
+ * Where a recording is cut into segments, each round takes no side records from after it began
+ * either; and it counts as one in which a record was still being written if such a sample missed
+ * it.
  */
 #ifndef LEAKTOOLS_RECORDER_RING_READER_H
 #define LEAKTOOLS_RECORDER_RING_READER_H
@@ -22,6 +26,7 @@
 #include "recorder/output/live_unwinder.h"
 #include "recorder/output/perf_writer.h"
 #include "recorder/programs/bpf_recorder.h"
+#include "recorder/segments/segments.h"
 #include "recorder/session/mark_texts.h"
 #include "recorder/session/ring_advice.h"
 #include "recorder/windows/windows.h"
@@ -40,6 +45,7 @@ struct ring_reader {
 	struct live_unwinder *unwinder; /* unwinds dumps; NULL: samples are written as they are */
 	struct held_blocks *held;	/* gets what is written; or NULL */
 	const struct windows *windows;	/* or NULL: everything is recorded */
+	struct segments *segments;	/* or NULL: the recording is never cut */
 	bool stopped;			/* nothing is recorded any more */
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC, as the samples' */
 	/* Counts. */

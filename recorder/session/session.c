@@ -99,6 +99,8 @@ int session_run(const struct session_options *options, int *ret_command_status)
 	}
 	perf_writer_destroy(session.writer);
 	session.writer = NULL;
+	/* Before leak-end is forked, which would keep the directory locked. */
+	segments_destroy(session.segments);
 	/*
 	 * The process ends now. What may be large (unwinder, held) is not freed: with -a, each
 	 * free() hits a probe of ours until leak-end has removed it, and there are a million.

@@ -6,6 +6,7 @@
 #include "common/live_status.h"
 #include "probes/resources/resource_specs.h"
 #include "recorder/events/record_events.h"
+#include "recorder/segments/segment_keeper.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,8 +25,9 @@ struct session_options {
 	int compression_level;	      /* zstd's, 0: none; SESSION_DEFAULT_COMPRESSION: files only */
 	bool scan;		      /* find out what the processes can still get to */
 	uint64_t scan_pause_limit_ns; /* how long a scan may stop a process; 0: leakscan's limit */
+	struct segment_limits keep;   /* what @output, a directory then, or memory may hold */
 	double budget; /* the share of CPU time to keep to; 0: no limit */
-	bool mismatch;		      /* record C++'s operators and the stacks of releases, too */
+	bool mismatch; /* record C++'s operators and the stacks of releases, too */
 	struct record_config config;
 	struct resource_specs *resources; /* what is recorded besides memory */
 	int argc;			  /* the tool's own command line, for the file's header */
@@ -35,5 +37,11 @@ struct session_options {
 	int view_fd; /* a pipe to the viewer, which gets the recording, too; taken over; -1: none */
 	struct live_status *status; /* counters that the viewer shows, too; or NULL */
 };
+
+/* True if the recording is in segments, in the directory @output or in memory. */
+static inline bool session_options_keep(const struct session_options *options)
+{
+	return options->keep.bytes || options->keep.age_ns;
+}
 
 #endif

@@ -107,11 +107,27 @@ static int stop(struct session *session)
 	return err ? err : rounds_finish(rounds);
 }
 
+/* Cuts the recording between two rounds, if it is time. */
+static int serve_segments(struct session *session)
+{
+	const struct ring_reader *reader = &session->rounds.reader;
+	const struct segments_now now = {
+		.round_ns = reader->round_ns,
+		.is_whole = !reader->busy,
+		.lost = reader->lost,
+		.build_ids = &session->build_ids,
+	};
+
+	return session->segments ? segments_serve(session->segments, &now) : 0;
+}
+
 /* What is due in each round. Returns 0 or the writer's error. */
 static int run_round(struct session *session)
 {
 	int err = rounds_run(&session->rounds);
 
+	if (!err)
+		err = serve_segments(session);
 	if (!err && session->options->budget)
 		err = windows_serve(&session->windows, rounds_have_drained(&session->rounds));
 	if (!err)
@@ -299,6 +315,8 @@ static void report_end(const struct session *session)
 			 nr_pauses, quantity_plural(nr_pauses),
 			 (double)backpressure_paused_ns(session->backpressure) / 1e9);
 	advise_rings(session);
+	if (session->segments)
+		segments_report(session->segments);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
 	diag_note("%" PRIu64 " event%s, %s, %.1f s, %" PRIu64 " %sevent%s lost%s%s%s%s: %s",
@@ -325,6 +343,7 @@ static void init_rounds(struct session *session)
 		.recorder = session->recorder,
 		.unwinder = session->unwinder,
 		.held = session->held,
+		.segments = session->segments,
 		.windows = session->options->budget ? &session->windows : NULL,
 		.start_ns = session->start_ns,
 		.end_ns = UINT64_MAX,

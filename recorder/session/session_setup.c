@@ -46,9 +46,29 @@ static int open_view(struct session *session, struct perf_writer **ret)
 				  session->signal_fd, ret);
 }
 
+/* Opens what the recording goes to. *@ret_name: for messages. Returns a descriptor or an error. */
+static int open_recording(struct session *session, bool is_pipe, const char **ret_name)
+{
+	const struct session_options *options = session->options;
+	int fd, err;
+
+	*ret_name = is_pipe ? "the recording" : options->output;
+	if (session_options_keep(options)) {
+		err = segments_create(options->output, &options->keep, &session->segments, &fd);
+		if (err)
+			return err;
+		*ret_name = segments_name(session->segments);
+		return fd;
+	}
+	fd = is_pipe ? open_stdout() : output_file_open_kept(options->output);
+	if (fd < 0 && is_pipe)
+		diag_error("cannot write to standard output: %s", strerror(-fd));
+	return fd;
+}
+
 static int open_output(struct session *session)
 {
-	const char *path = session->options->output;
+	const char *path = session->options->output, *name;
 	struct perf_writer *view = NULL;
 	int level = session->options->compression_level, fd, err = 0;
 	bool is_pipe;
@@ -64,14 +84,10 @@ static int open_output(struct session *session)
 	/* Do not compress for a pipe: its reader would only have to decompress. */
 	if (level == SESSION_DEFAULT_COMPRESSION)
 		level = is_pipe ? 0 : COMPRESSOR_DEFAULT_LEVEL;
-	fd = is_pipe ? open_stdout() : output_file_open_kept(path);
-	if (fd < 0) {
-		if (is_pipe)
-			diag_error("cannot write to standard output: %s", strerror(-fd));
+	fd = open_recording(session, is_pipe, &name);
+	if (fd < 0)
 		return fd;
-	}
-	err = perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe, level,
-				 session->signal_fd, &session->writer);
+	err = perf_writer_create(fd, name, is_pipe, level, session->signal_fd, &session->writer);
 	if (!err && session->view_fd >= 0)
 		err = open_view(session, &view);
 	if (view)
@@ -79,7 +95,10 @@ static int open_output(struct session *session)
 	return err;
 }
 
-/* Plans the resources of the command line, or else those that leakprobe registered. */
+/*
+ * Plans the resources of the command line, or else those that leakprobe registered. In windows,
+ * they would not match.
+ */
 static int plan_resources(struct probe_set *set, pid_t pid, const struct session_options *options)
 {
 	if (options->budget)
@@ -192,7 +211,7 @@ static int start_command(struct session *session)
 {
 	const struct session_options *options = session->options;
 	const struct launch_options launch = {
-		.own_stdout = strcmp(options->output, "-") == 0,
+		.own_stdout = options->output && strcmp(options->output, "-") == 0,
 		.niceness = session->priority_before,
 		.operators = options->mismatch,
 		.resources = options->resources,

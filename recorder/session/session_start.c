@@ -186,8 +186,8 @@ static bool has_other_allocator(const struct probe_set *set)
 }
 
 /*
- * Has the blocks noted that a scan, or looks between windows, will need. Returns 0 or a negative
- * errno.
+ * Has the blocks noted that a scan, looks between windows or later segments will need. Returns 0 or
+ * a negative errno.
  */
 static int note_held_blocks(struct session *session)
 {
@@ -197,9 +197,13 @@ static int note_held_blocks(struct session *session)
 	bool for_scan = session->options->scan && (has_other_allocator(&session->probes) ||
 						   has_other_allocator(&session->own_probes));
 
-	if (!for_scan && !session->options->budget)
+	if (!for_scan && !session->options->budget && !session->segments)
 		return 0;
-	err = held_blocks_create(MAX_HELD_BLOCKS, &session->held);
+	err = held_blocks_create(session->segments ? segments_max_blocks(session->segments)
+						   : MAX_HELD_BLOCKS,
+				 &session->held);
+	if (!err && session->segments)
+		err = held_blocks_keep_stacks(session->held);
 	for (size_t i = 0; i < probes->nr_events && !err; i++) {
 		const struct record_event *event = &probes->events[i];
 		_cleanup_free_ char *format = NULL;
@@ -237,13 +241,19 @@ static int begin_output(struct session *session)
 		err = own_samples_describe(&session->events, &options->config, OWN_UNSEEN);
 	if (!err)
 		err = note_held_blocks(session);
+	if (!err && session->segments)
+		err = segments_describe(&session->events, &options->config);
 	if (err)
 		return err;
+	if (session->segments)
+		segments_watch(session->segments, session->writer);
 	/* The writing thread gets the ordinary priority. */
 	privileges_restore_priority(session->priority_before);
 	words = command_line(options, &nr_words);
 	err = words ? perf_writer_begin(session->writer, &session->events, nr_words, words)
 		    : -ENOMEM;
+	if (!err && session->segments)
+		err = segments_start(session->segments, session->held);
 	privileges_raise_priority();
 	return err;
 }
@@ -319,6 +329,8 @@ static int enable(struct session *session)
 	if (session->options->status)
 		live_status_set(&session->options->status->start_ns, session->start_ns);
 	err = session_write_bound(session, session->start_ns, false);
+	if (!err && session->segments)
+		err = segments_begin(session->segments, session->marks.pid, session->start_ns);
 	if (!err && session->options->budget)
 		err = windows_start(
 			&session->windows,

@@ -14,6 +14,7 @@
 #include "recorder/processes/process_list.h"
 #include "recorder/session/heap_scan.h"
 #include "recorder/session/rounds.h"
+#include "recorder/segments/segments.h"
 #include "recorder/session/session_options.h"
 #include "recorder/windows/windows.h"
 
@@ -46,6 +47,7 @@ struct session {
 	struct memory_samples memory;
 	struct heap_scan heap_scan; /* with @options->scan */
 	struct held_blocks *held;   /* NULL: nothing needs it */
+	struct segments *segments;  /* with @options->keep */
 	struct windows windows;	    /* with @options->budget */
 	uint64_t start_ns;
 	bool targets_gone;	 /* recording ended because no target is left */

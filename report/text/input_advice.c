@@ -51,6 +51,9 @@ const char *input_advice_on_losses(const struct analysis *analysis)
 {
 	const struct perf_command *command = &analysis->input.command;
 
+	/* Rings do not help who reads along too slowly. */
+	if (analysis->left_out && analysis->left_out == analysis->lost)
+		return "record with -o FILE, and let leakparse read that";
 	if (command->recorder == PERF_RECORDER_PERF)
 		return "record with larger rings (-m), or with leakrec";
 	return command->drops ? "record without --on-overload drop, or with larger rings (-m)"
@@ -77,11 +80,30 @@ static char *next_line(struct input_advice *advice)
 	return advice->lines[advice->nr++];
 }
 
+/* Segments before those that are read (docs/segments.md). */
+static void tell_removed(const struct analysis *analysis, char *to)
+{
+	uint64_t started_ns = analysis->segments.started_ns, start_ns = analysis->start_ns;
+	double before_s = start_ns > started_ns ? (double)(start_ns - started_ns) / 1e9 : 0;
+	uint32_t nr = analysis->segments.first - 1;
+	char only[64] = "";
+
+	if (analysis->segments.one_of > 1)
+		snprintf(only, sizeof(only), "; one in %" PRIu64 " of these is listed",
+			 analysis->segments.one_of);
+	snprintf(to, INPUT_ADVICE_BYTES,
+		 "the first %s of the recording, %" PRIu32
+		 " segment%s, is not here: only blocks that were still held afterwards are known%s",
+		 quantity_duration(before_s).text, nr, quantity_plural(nr), only);
+}
+
 void input_advice_on_recording(const struct analysis *analysis, struct input_advice *ret)
 {
 	uint64_t late = analysis->input.out_of_order;
 
 	*ret = (struct input_advice){0};
+	if (analysis->segments.first > 1)
+		tell_removed(analysis, next_line(ret));
 	if (late)
 		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
 			 "%" PRIu64 " record%s out of order in time: a block whose free came "

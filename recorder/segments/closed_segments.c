@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/segments/closed_segments.h"
+
+#include "common/clock.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Closed segments may take so much; a new one, and one that is being closed, have the rest. */
+#define CLOSED_SHARE(bytes) ((bytes) / 10 * 8)
+
+void closed_segments_deinit(struct closed_segments *segments)
+{
+	for (size_t i = 0; i < segments->nr; i++)
+		if (segments->list[i].fd >= 0)
+			close(segments->list[i].fd);
+	free(segments->list);
+	*segments = (struct closed_segments){0};
+}
+
+int closed_segments_add(struct closed_segments *segments, struct segment_name name,
+			const struct stat *st, int fd, uint64_t began_ns)
+{
+	struct closed_segment *grown =
+		reallocarray(segments->list, segments->nr + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	segments->list = grown;
+	grown[segments->nr++] = (struct closed_segment){
+		.name = name,
+		.bytes = (uint64_t)st->st_size,
+		.began_ns = began_ns,
+		.end_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec,
+		.fd = fd,
+	};
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct closed_segment *x = a, *y = b;
+
+	return segment_name_compare(&x->name, &y->name);
+}
+
+int closed_segments_list(struct closed_segments *segments, int dir_fd, uint32_t *recording)
+{
+	_cleanup_closedir_ DIR *entries = NULL;
+	int err = segment_names_open(dir_fd, &entries);
+	struct segment_name name;
+
+	if (err)
+		return err;
+	while (!err && segment_names_next(entries, &name)) {
+		char text[SEGMENT_NAME_BYTES];
+		struct stat st;
+
+		segment_name_format(name, text);
+		if (name.recording >= *recording)
+			*recording = name.recording + 1;
+		if (fstatat(dir_fd, text, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+			err = closed_segments_add(segments, name, &st, -1, 0);
+	}
+	if (segments->nr)
+		qsort(segments->list, segments->nr, sizeof(*segments->list), compare);
+	return err;
+}
+
+/* True if the oldest segment must go. */
+static bool is_too_much(const struct closed_segments *segments, const struct segment_limits *limits,
+			uint64_t bytes, uint64_t now_ns)
+{
+	if (limits->bytes && bytes > CLOSED_SHARE(limits->bytes))
+		return true;
+	return limits->age_ns && now_ns - segments->list[0].end_ns > limits->age_ns;
+}
+
+static int remove_file(const struct closed_segment *segment, int dir_fd)
+{
+	char name[SEGMENT_NAME_BYTES];
+
+	if (segment->fd >= 0)
+		return close(segment->fd) < 0 ? -errno : 0;
+	segment_name_format(segment->name, name);
+	return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int closed_segments_drop(struct closed_segments *segments, const struct segment_limits *limits,
+			 int dir_fd)
+{
+	uint64_t bytes = 0, now_ns = clock_ns(CLOCK_REALTIME);
+	int err;
+
+	for (size_t i = 0; i < segments->nr; i++) {
+		bytes += segments->list[i].bytes;
+		/* A clock that was set back would keep this one, and all that are newer. */
+		if (segments->list[i].end_ns > now_ns)
+			segments->list[i].end_ns = now_ns;
+	}
+	while (segments->nr && is_too_much(segments, limits, bytes, now_ns)) {
+		err = remove_file(&segments->list[0], dir_fd);
+		if (err)
+			return err;
+		bytes -= segments->list[0].bytes;
+		memmove(segments->list, segments->list + 1,
+			--segments->nr * sizeof(*segments->list));
+	}
+	return 0;
+}
+
+struct closed_segment *closed_segments_copy(const struct closed_segments *segments)
+{
+	struct closed_segment *copy = calloc(segments->nr, sizeof(*copy));
+	size_t nr = 0;
+	int err;
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, segments->list, segments->nr * sizeof(*copy));
+	while (nr < segments->nr &&
+	       (copy[nr].fd = fcntl(segments->list[nr].fd, F_DUPFD_CLOEXEC, 3)) >= 0)
+		nr++;
+	if (nr == segments->nr)
+		return copy;
+	err = errno;
+	while (nr-- > 0)
+		close(copy[nr].fd);
+	free(copy);
+	errno = err;
+	return NULL;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/segments/segment_memory.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+/* include/linux/memfd.h, from Linux 6.3 on; with vm.memfd_noexec=2 it is necessary. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+int segment_memory_create(void)
+{
+	int fd = memfd_create("leakrec-segment", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("leakrec-segment", MFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

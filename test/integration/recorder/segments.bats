@@ -1,0 +1,238 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec --keep: a recording in segments, of which the oldest ones are removed.
+
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154 # as in ending.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/churn
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+	! mountpoint -q disk || umount disk
+}
+
+# keep LIMIT [OPTION...]: begins to record the target into the directory segments.
+keep() {
+	attach --keep "$1" -o segments --call-graph fp "${@:2}"
+}
+
+# The number of the newest segment.
+newest() {
+	local names=(segments/*.data)
+
+	REPLY=${names[-1]##*/*.0} REPLY=${REPLY%.data}
+	REPLY=$((10#$REPLY))
+}
+
+has_segment() {
+	newest
+	((REPLY >= $1))
+}
+
+# True if the first segment is gone, and the newest one has that number at least.
+has_dropped_first() {
+	[[ ! -e segments/000001.00000001.data ]] && has_segment "$1"
+}
+
+# read_segments [ARG...]: has leakparse read the directory, or what is named.
+read_segments() {
+	"$BIN/leakparse" --order time "${@:-segments}" >leaks 2>leakparse.err || fail "$(cat leakparse.err)"
+}
+
+# What leakparse says of losses, gaps and order: nothing.
+assert_seamless() {
+	assert_summary lost 0
+	assert_summary loss_windows 0
+	assert_summary still_held 0
+	"$BIN/leakparse" --summary segments >summary.txt 2>&1
+	! grep -E "out of order|pauses of up to|cut off|corrupted" summary.txt || fail "$(cat summary.txt)"
+}
+
+# Of what the target holds at its end, nothing may be missing, and there may be nothing else.
+assert_held() {
+	assert_summary held_blocks "$(truth held_blocks)"
+	assert_summary held_bytes "$(truth held_bytes)"
+	assert_sizes
+}
+
+@test "segments: together they have what one recording has" {
+	start_target endless_churn --progress "$PWD/progress" --threads 4 --leak-every 97
+	keep 24s
+	go_target
+	wait_until 60 has_segment 3
+	finish_churn
+	finish_leakrec
+	[[ -e segments/000001.00000001.data ]]
+	read_segments
+	assert_truth
+	assert_seamless
+}
+
+@test "segments: the oldest ones go, and what was allocated in them keeps its stack" {
+	local file files=()
+
+	require_program perf
+	start_target endless_churn --progress "$PWD/progress" --threads 2 --leak-every 97
+	keep 1s
+	go_target
+	wait_until 60 has_dropped_first 16
+	finish_churn
+	finish_leakrec
+	grep -q ", 0 events lost" leakrec.err || fail "$(cat leakrec.err)"
+	read_segments
+	assert_held
+	assert_seamless
+	grep -q "is not here: only blocks that were still held" summary.txt
+	# Each by itself is a recording, for perf script, too. A last one may begin after the target's end.
+	for file in segments/*.data; do
+		"$BIN/leakparse" <"$file" >/dev/null 2>&1
+		if perf script -i "$file" 2>/dev/null | grep -q "leakrec:held: text=malloc"; then
+			files=("$file")
+		else
+			files+=("$file")
+		fi
+	done
+	((${#files[@]} <= 3))
+	read_segments "${files[@]}"
+	assert_held
+	# Their stacks are those of other blocks of the same place.
+	assert_equal "stacks with blocks of 3072 bytes" \
+		"$(awk '$1 == "leak" && $2 == 3072 { print $8 }' leaks | sort -u | wc -l)" 1
+}
+
+@test "segments: leakparse reads them while they are written" {
+	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	keep 1s
+	go_target
+	wait_until 60 has_dropped_first 14
+	for _ in {1..20}; do
+		read_segments
+		assert_seamless
+	done
+	finish_churn
+	finish_leakrec
+	read_segments
+	assert_held
+}
+
+@test "segments: after kill -9 of leakrec, all are readable up to its last flush" {
+	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	keep 1s
+	go_target
+	wait_until 60 has_dropped_first 14
+	kill -KILL "$LEAKREC_PID"
+	wait "$LEAKREC_PID" || true
+	read_segments
+	assert_seamless
+	((10#$(summary held_blocks) > 0))
+	# Another recording goes on in the same directory, which is not locked any more.
+	wait_until 60 none_abandoned
+	keep 1s
+	wait_until 60 has_recording 2
+	finish_churn
+	finish_leakrec
+	read_segments
+	assert_seamless
+}
+
+@test "segments: one from the future does not keep the others" {
+	mkdir -m 700 segments
+	: >segments/000001.00000001.data
+	: >segments/000001.00000002.data
+	touch -d "1 year" segments/000001.00000001.data
+	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	keep 1s
+	go_target
+	are_gone() { ! compgen -G "segments/000001.*" >/dev/null; }
+	wait_until 60 are_gone
+	finish_churn
+	finish_leakrec
+}
+
+# True if a recording of that number has three segments.
+has_recording() {
+	compgen -G "segments/00000$1.00000003.data" >/dev/null
+}
+
+@test "segments: a target that is started again is another recording in the same directory" {
+	for _ in 1 2; do
+		start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+		keep 24s
+		go_target
+		wait_until 60 has_made 20000
+		finish_churn
+		finish_leakrec
+		rm target.in target.out
+	done
+	[[ -e segments/000001.00000001.data && -e segments/000002.00000001.data ]]
+	read_segments
+	grep -q "also has [0-9]* segments\? of earlier recordings" leakparse.err
+	assert_truth
+	# Files of both are no recording.
+	run "$BIN/leakparse" segments/000001.00000001.data segments/000002.00000001.data
+	((status == 1))
+	[[ $output == *"another recording"* ]]
+}
+
+@test "segments: a missing one is a loss" {
+	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	keep 1s
+	go_target
+	wait_until 60 has_dropped_first 14
+	finish_churn
+	finish_leakrec
+	newest
+	rm "segments/000001.$(printf %08d $((REPLY - 3))).data"
+	read_segments
+	((10#$(summary loss_windows) > 0))
+}
+
+@test "segments: a full disk ends the recording, and what was recorded is readable" {
+	mkdir disk
+	mount -t tmpfs -o size=6m tmpfs disk || skip "tmpfs cannot be mounted"
+	start_target endless_churn --progress "$PWD/progress" --threads 2 --leak-every 97
+	attach --keep 24s -o disk/segments --call-graph fp -z0
+	go_target
+	status=0
+	wait "$LEAKREC_PID" || status=$?
+	((status == 1)) || fail "$status: $(cat leakrec.err)"
+	finish_churn
+	grep -q "No space left on device" leakrec.err
+	run "$BIN/leakparse" disk/segments
+	umount disk
+	[[ $output == "# leaks 2"* ]] || fail "$output"
+}
+
+@test "segments: the directory's owner has them, and other directories are refused" {
+	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	chmod 711 .
+	export SUDO_UID=65534 SUDO_GID=65534
+	keep 1s
+	go_target
+	wait_until 60 has_dropped_first 14
+	run "$BIN/leakrec" --keep 1s -o segments -p "$RECORDED_PID"
+	((status == 1))
+	[[ $output == *"another leakrec is writing there"* ]] || fail "$output"
+	unset SUDO_UID SUDO_GID
+	finish_churn
+	finish_leakrec
+	assert_equal "owners" "$(stat -c %u:%g:%a segments/*.data | sort -u)" 65534:65534:600
+	assert_equal "owner" "$(stat -c %u:%g:%a segments)" 65534:65534:700
+	ln -s segments link
+	run "$BIN/leakrec" --keep 1s -o link -- true
+	((status == 1))
+	[[ $output == *"symbolic link"* ]]
+	run "$BIN/leakrec" --keep 1s -o segments -- true
+	((status == 1))
+	[[ $output == *"belongs to another user"* ]]
+	# A link where a segment will be: nothing is written through it.
+	mkdir other
+	ln -s "$PWD/target.err" other/000007.00000001.data
+	"$BIN/leakrec" --keep 1s -o other -- true
+	[[ -L other/000007.00000001.data && -f other/000008.00000001.data ]]
+}
