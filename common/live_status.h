@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counters that a running recorder shows the viewer (top/), in memory that both processes have
- * mapped. The events themselves come through a pipe.
+ * Counters that a running recorder shows the viewer (top/) or the live parser (report/live/), in
+ * memory that both processes have mapped. The events themselves come through a pipe.
  */
 #ifndef LEAKTOOLS_COMMON_LIVE_STATUS_H
 #define LEAKTOOLS_COMMON_LIVE_STATUS_H
@@ -14,6 +14,8 @@ struct live_status {
 	uint64_t may_miss;  /* 1: there may be more of them */
 	uint64_t pauses;    /* of the recorded processes */
 	uint64_t paused_ns; /* total */
+	uint64_t left_out;  /* samples that are not in the pipe: the live parser was too slow */
+	uint64_t cpu_ns;    /* that the recorder has used */
 };
 
 static inline void live_status_set(uint64_t *field, uint64_t value)

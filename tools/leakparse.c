@@ -16,6 +16,7 @@
 #include "parser/analysis/peak.h"
 #include "report/text/resource_report.h"
 #include "report/trees/diff_tree.h"
+#include "report/live/live_state.h"
 #include "report/watch/watch.h"
 #include "report/formats/held_history.h"
 #include "report/formats/mark_changes.h"
@@ -517,6 +518,18 @@ static int begin_watch(const struct leakparse_options *options, struct analysis 
 	return watch_init(&reader->watch);
 }
 
+static int print_live(const struct leakparse_options *options)
+{
+	struct reader reader = {0};
+	int err = redirect_output(options, &reader);
+
+	if (!err)
+		err = live_state_print(options->live_dir, options->summary, is_utf8(),
+				       reader.watch.style.columns);
+	pager_finish(&reader.pager);
+	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
 /* Returns the tool's exit status. */
 static int run(struct leakparse_options *options)
 {
@@ -557,7 +570,9 @@ int main(int argc, char **argv)
 	/* A closed pipe is a write error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	err = leakparse_options_parse(argc, argv, &options);
-	status = err ? options_exit_status(err) : run(&options);
+	status = err		    ? options_exit_status(err)
+		 : options.live_dir ? print_live(&options)
+				    : run(&options);
 	leakparse_options_deinit(&options);
 	return status;
 }

@@ -16,6 +16,7 @@ enum {
 	CHOOSES_DIFF = 1 << 0,	/* changes, not what is held */
 	CHOOSES_RANGE = 1 << 1, /* their range of time */
 	SHAPES_TREE = 1 << 2,
+	GOES_WITH_LIVE = 1 << 3, /* nothing else does */
 };
 
 static int parse_input(void *context, const struct option_row *row, const char *text)
@@ -153,9 +154,14 @@ static const struct option_row rows[] = {
 	{"input", 'i', OPTION_PARSED, "FILE",
 	 "read FILE, not standard input; several are one session's, in order", .parse = parse_input,
 	 .completes = OPTION_COMPLETES_FILES},
+	{"from-live", 0, OPTION_TEXT, "DIR",
+	 "read the state that leakrec --live DIR writes while it records: print it, or with "
+	 "--summary one screen about it",
+	 FIELD(live_dir), .completes = OPTION_COMPLETES_DIRECTORIES, .groups = GOES_WITH_LIVE},
 	{"output", 'o', OPTION_TEXT, "FILE", "write FILE, not standard output", FIELD(output),
-	 .completes = OPTION_COMPLETES_FILES},
-	{"summary", 0, OPTION_FLAG, .help = "print one screen about what leaks", FIELD(summary)},
+	 .completes = OPTION_COMPLETES_FILES, .groups = GOES_WITH_LIVE},
+	{"summary", 0, OPTION_FLAG, .help = "print one screen about what leaks", FIELD(summary),
+	 .groups = GOES_WITH_LIVE},
 	{"format", 0, OPTION_PARSED, "FORMAT",
 	 "another format than the leaks text: tree (for people), html (for a browser), json, csv, "
 	 "folded (flame graphs), pprof, callgrind, massif, heaptrack, gprof2dot",
@@ -342,6 +348,12 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 	err = options_parse(&table, argc, argv, options, &result);
 	if (err)
 		return err;
+	if (options->live_dir &&
+	    (options_given_outside(&table, &result, GOES_WITH_LIVE) || result.nr_operands)) {
+		diag_error(
+			"--from-live goes with --summary and -o only: the state has been judged");
+		return -EINVAL;
+	}
 	options->leaks.limit_is_of_causes = options->summary;
 	if (options_has(&table, &result, "size"))
 		options->leaks.size = &options->size;

@@ -27,6 +27,7 @@ struct leakparse_options {
 	const char *output;	 /* NULL: standard output */
 	struct leak_limit limit; /* --fail-on-leak */
 	const char *on_leak;	 /* NULL: no command */
+	const char *live_dir;	 /* --from-live: its state is read instead of a recording */
 	bool watches;		 /* --every is about these or --summary, not about changes */
 
 	/* What @leaks points to. */

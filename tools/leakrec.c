@@ -8,6 +8,7 @@
 #include "recorder/events/ring_size.h"
 #include "recorder/processes/cgroup.h"
 #include "recorder/session/session.h"
+#include "report/live/live_process.h"
 #include "tools/leakrec_options.h"
 #include "top/top_view.h"
 
@@ -58,10 +59,28 @@ static int run_with_top(struct session_options *options)
 	return err ? DIAG_EXIT_FAILED : status;
 }
 
+static int run_with_live(struct session_options *options, const struct live_options *live)
+{
+	struct live_process process;
+	int err, command_status;
+
+	if (live_process_start(live, &process))
+		return DIAG_EXIT_FAILED;
+	options->live_parser = process.pid;
+	options->view_fd = process.stream_fd;
+	options->status = process.status;
+	err = session_run(options, &command_status);
+	/* Beside a recording, the state is no more than a copy. */
+	if (live_process_finish(&process) && !options->output)
+		err = -EIO;
+	return err ? DIAG_EXIT_FAILED : command_status;
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	struct resource_specs resources = {0};
+	struct live_options live = {0};
 	struct session_options options = {
 		.compression_level = SESSION_DEFAULT_COMPRESSION,
 		.view_fd = -1,
@@ -79,13 +98,15 @@ int main(int argc, char **argv)
 	int err, status, command_status;
 
 	diag_set_tool("leakrec");
-	err = leakrec_options_parse(argc, argv, &options, &pids);
+	err = leakrec_options_parse(argc, argv, &options, &live, &pids);
 	if (err)
 		status = options_exit_status(err);
 	else if (options.cgroup && (options.config.cgroup_fd = cgroup_open(options.cgroup)) < 0)
 		status = DIAG_EXIT_FAILED;
 	else if (options.with_view)
 		status = run_with_top(&options);
+	else if (live_is_wanted(&live))
+		status = run_with_live(&options, &live);
 	else
 		status = session_run(&options, &command_status) ? DIAG_EXIT_FAILED : command_status;
 	resource_specs_deinit(&resources);

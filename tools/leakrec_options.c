@@ -16,6 +16,7 @@
 /* The session's options, and options that are only the command line's. */
 struct command_line {
 	struct session_options session;
+	struct live_options live;
 	struct pid_list pids;
 	bool is_all, perf_events;
 };
@@ -130,6 +131,14 @@ static int parse_filter(void *context, const struct option_row *row, const char 
 	return 0;
 }
 
+static int parse_on_leak(void *context, const struct option_row *row, const char *text)
+{
+	struct live_options *live = &((struct command_line *)context)->live;
+
+	live->on_leak = text;
+	return text[strspn(text, " \t\n")] ? 0 : options_reject(row, text);
+}
+
 /* --pair and --ref */
 static int parse_resource(void *context, const struct option_row *row, const char *text)
 {
@@ -170,6 +179,19 @@ static const struct option_row rows[] = {
 	{"top", 0, OPTION_FLAG,
 	 .help = "show what is held, by stack, while recording; without -o, no file is written",
 	 FIELD(session.with_view)},
+	{"live", 0, OPTION_TEXT, "DIR",
+	 "parse the recording, too, and write every minute what it has shown so far: leakparse "
+	 "--from-live DIR --summary shows it; without -o, no recording is written",
+	 FIELD(live.dir), .completes = OPTION_COMPLETES_DIRECTORIES},
+	{"live-every", 0, OPTION_TIME, "TIME", "the same every TIME, not every minute",
+	 FIELD(live.every_ns), .min = 1000000000},
+	{"metrics", 0, OPTION_TEXT, "FILE",
+	 "write it as metrics for Prometheus, too, or instead; node_exporter reads them",
+	 FIELD(live.metrics), .completes = OPTION_COMPLETES_FILES},
+	{"on-leak", 0, OPTION_PARSED, "COMMAND",
+	 "start that program, with its arguments and without a shell, once for each new cause of a "
+	 "leak, which it reads on standard input",
+	 .parse = parse_on_leak, .takes = "a program and its arguments"},
 	{"output", 'o', OPTION_TEXT, "FILE",
 	 "write to FILE; \"-\" is standard output, in perf's pipe format [perf.data]",
 	 FIELD(session.output), .completes = OPTION_COMPLETES_FILES},
@@ -348,7 +370,22 @@ static int check_options(const struct session_options *options, bool is_all)
 	return wrong ? -EINVAL : 0;
 }
 
-int leakrec_options_parse(int argc, char **argv, struct session_options *options, pid_t **ret_pids)
+/* The same for what the live parser does. */
+static int check_live(const struct session_options *options, const struct live_options *live)
+{
+	const char *wrong = NULL;
+
+	if (live->every_ns && !live_is_wanted(live))
+		wrong = "--live-every goes with --live, --metrics or --on-leak";
+	else if (live_is_wanted(live) && options->with_view)
+		wrong = "give either --top, or --live, --metrics and --on-leak";
+	if (wrong)
+		diag_error("%s", wrong);
+	return wrong ? -EINVAL : 0;
+}
+
+int leakrec_options_parse(int argc, char **argv, struct session_options *options,
+			  struct live_options *ret_live, pid_t **ret_pids)
 {
 	struct command_line line = {.session = *options};
 	struct session_options *session = &line.session;
@@ -374,8 +411,13 @@ int leakrec_options_parse(int argc, char **argv, struct session_options *options
 	/* A window closes before a ring is full, so that no process has to be stopped. */
 	if (session->budget > 0)
 		session->config.on_overload = OVERLOAD_DROP;
-	if (!session->output && !session->with_view && !session_options_keep(session))
+	if (!session->output && !session->with_view && !live_is_wanted(&line.live) &&
+	    !session_options_keep(session))
 		session->output = "perf.data";
 	*options = *session;
-	return check_options(session, line.is_all);
+	*ret_live = line.live;
+	if (!ret_live->every_ns)
+		ret_live->every_ns = LIVE_EVERY_NS;
+	err = check_options(session, line.is_all);
+	return err ? err : check_live(session, &line.live);
 }

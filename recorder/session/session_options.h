@@ -35,7 +35,8 @@ struct session_options {
 	bool tells_way; /* say what records, and why */
 	bool with_view;
 	int view_fd; /* a pipe to the viewer, which gets the recording, too; taken over; -1: none */
-	struct live_status *status; /* counters that the viewer shows, too; or NULL */
+	pid_t live_parser; /* it reads @view_fd, and must not hold up the recording; 0: none does */
+	struct live_status *status; /* counters that the viewer shows, too; NULL: there is none */
 };
 
 /* True if the recording is in segments, in the directory @output or in memory. */

@@ -69,6 +69,7 @@ static void tell_status(const struct session *session)
 		return;
 	live_status_set(&status->lost, reader->lost);
 	live_status_set(&status->may_miss, may_miss(session));
+	live_status_set(&status->cpu_ns, clock_process_ns());
 	if (!session->backpressure)
 		return;
 	live_status_set(&status->pauses, backpressure_nr_pauses(session->backpressure));

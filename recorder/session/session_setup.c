@@ -42,8 +42,14 @@ static int open_stdout(void)
 /* Opens the writer for the viewer's pipe, which gets the same records as the file. */
 static int open_view(struct session *session, struct perf_writer **ret)
 {
-	return perf_writer_create(steal_fd(session->view_fd), "the pipe to the view", true, 0,
-				  session->signal_fd, ret);
+	bool live = session->options->live_parser != 0;
+	int err = perf_writer_create(steal_fd(session->view_fd),
+				     live ? "the pipe to the live parser" : "the pipe to the view",
+				     true, 0, session->signal_fd, ret);
+
+	if (!err && live)
+		perf_writer_never_wait(*ret, &session->options->status->left_out);
+	return err;
 }
 
 /* Opens what the recording goes to. *@ret_name: for messages. Returns a descriptor or an error. */

@@ -340,6 +340,7 @@ static int enable(struct session *session)
 				.keeps_held = session->options->scan,
 				.pid = session->marks.pid,
 				.watchdog = backpressure_watchdog_pid(session->backpressure),
+				.live_parser = session->options->live_parser,
 			});
 	return err ? err : begin_memory(session);
 }

@@ -24,6 +24,8 @@ struct writer {
 	struct stack_lines stacks;
 	struct leak_process *processes; /* those with listed blocks, by number */
 	size_t nr_processes;
+	size_t max;	     /* processes, causes, stacks */
+	bool is_short;	     /* without threads, unexpected operations and blocks */
 	size_t *causes;	     /* the numbers of verdicts.causes in the text; 0: it is one stack */
 	uint64_t nr_written; /* blocks */
 };
@@ -127,7 +129,7 @@ static int write_processes(struct writer *writer)
 	if (err)
 		return err;
 	fputs("# columns: process PID NAME BLOCKS BYTES KEY=VALUE...\n", out);
-	for (size_t i = 0; i < writer->nr_processes; i++) {
+	for (size_t i = 0; i < writer->nr_processes && i < writer->max; i++) {
 		const struct leak_process *process = &writer->processes[i];
 		const char *name =
 			heap_tracker_process_name(analysis->heaps, process->pid, process->tid);
@@ -339,7 +341,8 @@ static int write_causes(struct writer *writer)
 		return 0;
 	fputs("# columns: cause NR VERDICT CERTAINTY BLOCKS BYTES STACKS CALLER KEY=VALUE...\n",
 	      writer->out);
-	for (size_t i = 0; i < report->nr_causes && !err && !ferror(writer->out); i++) {
+	for (size_t i = 0; i < report->nr_causes && i < writer->max && !err && !ferror(writer->out);
+	     i++) {
 		if (report->causes[i].nr < 2)
 			continue;
 		writer->causes[report->causes[i].cause] = i + 1;
@@ -384,7 +387,8 @@ static void write_sites(struct writer *writer)
 	fputs("# columns: stack RANK VERDICT CERTAINTY BLOCKS BYTES STACK FUNCTION CALLER "
 	      "KEY=VALUE...\n",
 	      writer->out);
-	for (size_t i = 0; i < report->nr_listed_sites && !ferror(writer->out); i++)
+	for (size_t i = 0; i < report->nr_listed_sites && i < writer->max && !ferror(writer->out);
+	     i++)
 		write_site(writer, &report->sites[i], i + 1);
 }
 
@@ -485,7 +489,7 @@ static int write_items(struct writer *writer)
 	const struct leak_report *report = writer->report;
 	int err = write_processes(writer);
 
-	if (!err)
+	if (!err && !writer->is_short)
 		err = write_threads(writer->out, report);
 	if (err)
 		return err;
@@ -500,25 +504,40 @@ static int write_items(struct writer *writer)
 		if (!err)
 			err = history_write(&writer->stacks, report, writer->causes);
 	}
-	write_anomalies(&writer->stacks, report);
-	write_leaks(writer);
+	if (!writer->is_short) {
+		write_anomalies(&writer->stacks, report);
+		write_leaks(writer);
+	}
 	return err ? err : writer->stacks.err;
 }
 
-int leaks_write(FILE *out, const struct leak_report *report)
+static int write_text(struct writer *writer, const char *head)
 {
-	struct writer writer = {.out = out, .report = report};
-	int err = stack_lines_init(&writer.stacks, report->analysis, out);
+	const struct leak_report *report = writer->report;
+	FILE *out = writer->out;
+	int err = stack_lines_init(&writer->stacks, report->analysis, out);
 
 	fputs("# leaks 2\n", out);
 	write_summary(out, report);
 	resource_report_write_kinds(out, report);
 	leaks_write_comments(out, report);
-	writer.stacks.stack.wrappers = &report->wrappers;
+	fputs(head, out);
+	writer->stacks.stack.wrappers = &report->wrappers;
 	if (!err)
-		err = write_items(&writer);
-	stack_lines_deinit(&writer.stacks);
-	free(writer.processes);
-	free(writer.causes);
+		err = write_items(writer);
+	stack_lines_deinit(&writer->stacks);
+	free(writer->processes);
+	free(writer->causes);
 	return fflush(out) || ferror(out) ? -EIO : err;
+}
+
+int leaks_write(FILE *out, const struct leak_report *report)
+{
+	return write_text(&(struct writer){.out = out, .report = report, .max = SIZE_MAX}, "");
+}
+
+int leaks_write_short(FILE *out, const struct leak_report *report, const char *head, size_t max)
+{
+	return write_text(
+		&(struct writer){.out = out, .report = report, .max = max, .is_short = true}, head);
 }

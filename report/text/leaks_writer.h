@@ -16,4 +16,11 @@
  */
 int leaks_write(FILE *out, const struct leak_report *report);
 
+/*
+ * The same in short, of a recording that goes on: without threads, unexpected operations and
+ * blocks, and with at most @max processes, causes and stacks. @head are further lines, which follow
+ * the summary.
+ */
+int leaks_write_short(FILE *out, const struct leak_report *report, const char *head, size_t max);
+
 #endif

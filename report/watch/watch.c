@@ -158,6 +158,11 @@ static int judge_causes(struct watch *watch, const struct leak_report *report,
 	return err;
 }
 
+int watch_judge(struct watch *watch, const struct leak_report *report)
+{
+	return judge_causes(watch, report, 0);
+}
+
 int watch_finish(struct watch *watch, const struct leak_report *report)
 {
 	uint64_t until_ns = clock_now_ns() + LEAK_COMMAND_MAX_RUN_NS;

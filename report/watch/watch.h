@@ -45,6 +45,12 @@ void watch_deinit(struct watch *watch);
 int watch_tick(void *context);
 
 /*
+ * Judges a report while the recording comes in: a leak is one if it was one the time before, too.
+ * Returns 0 or -ENOMEM, not reported.
+ */
+int watch_judge(struct watch *watch, const struct leak_report *report);
+
+/*
  * Judges the report at the end of the reading: a new cause, or one that exceeds a rate, need not be
  * seen twice then. Waits for the commands. Returns 0 or -ENOMEM, reported.
  */
