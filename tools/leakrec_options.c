@@ -6,6 +6,7 @@
 #include "common/options.h"
 #include "common/pid_list.h"
 #include "common/scope.h"
+#include "recorder/conditions/condition.h"
 #include "recorder/output/compressor.h"
 #include "recorder/segments/segments.h"
 #include "recorder/session/heap_scan.h"
@@ -88,8 +89,12 @@ static int parse_budget(void *context, const struct option_row *row, const char 
 /* A segment has a twelfth. */
 #define MIN_KEEP_NS 1000000000
 
+/* Of --ring, if it is given only a time. */
+#define RING_DEFAULT_BYTES ((uint64_t)256 << 20)
+
 /*
- * "2G", "6h", "2G,6h": a size, a time, or both. A time has a unit that no size has.
+ * --keep and --ring: "2G", "6h", "2G,6h": a size, a time, or both. A time has a unit that no size
+ * has.
  */
 static int parse_keep(void *context, const struct option_row *row, const char *text)
 {
@@ -100,7 +105,7 @@ static int parse_keep(void *context, const struct option_row *row, const char *t
 
 	if (!copy)
 		return -ENOMEM;
-	*keep = (struct segment_limits){0};
+	*keep = (struct segment_limits){.in_memory = strcmp(row->name, "ring") == 0};
 	for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
 		bool is_time = strpbrk(part, "hdsn");
 		uint64_t *limit = is_time ? &keep->age_ns : &keep->bytes;
@@ -112,6 +117,23 @@ static int parse_keep(void *context, const struct option_row *row, const char *t
 	if ((!keep->bytes && !keep->age_ns) || (keep->bytes && keep->bytes < SEGMENTS_MIN_BYTES) ||
 	    (keep->age_ns && keep->age_ns < MIN_KEEP_NS))
 		return options_reject(row, text);
+	if (keep->in_memory && !keep->bytes)
+		keep->bytes = RING_DEFAULT_BYTES;
+	return 0;
+}
+
+static int parse_when(void *context, const struct option_row *row, const char *text)
+{
+	struct session_options *session = &((struct command_line *)context)->session;
+	struct condition condition;
+
+	if (condition_parse(text, &condition))
+		return options_reject(row, text);
+	if (session->nr_when == CONDITIONS_MAX) {
+		diag_error("--when can be given %d times at most", CONDITIONS_MAX);
+		return -EINVAL;
+	}
+	session->when[session->nr_when++] = text;
 	return 0;
 }
 
@@ -213,6 +235,21 @@ static const struct option_row rows[] = {
 	 "write segments into the directory that -o names, and remove the oldest ones beyond SIZE (2G; 64M "
 	 "at least), TIME (6h, 90min; 1s at least) or either of them (2G,6h); leakparse reads the directory",
 	 .parse = parse_keep, .takes = "a size from 64M, a time from 1s, or both, as in 2G,6h"},
+	{"ring", 0, OPTION_PARSED, "SIZE|TIME",
+	 "keep segments in memory, and only write them into the directory that -o names at SIGUSR2 or "
+	 "by --when; what is older than TIME (5min; 1s at least) or beyond SIZE (64M at least) is "
+	 "dropped [TIME: 256M]",
+	 .parse = parse_keep, .takes = "a size from 64M, a time from 1s, or both, as in 5min,1G"},
+	{"when", 0, OPTION_PARSED, "CONDITION",
+	 "with --ring: write when the processes' memory is so large (rss=2G), grows so fast "
+	 "(rss+=100M/m, /h), is waited for so long (pressure=10%), when the cgroup reaches a limit "
+	 "(memory.high, memory.max, memory.oom), when a signal ends a process (signal), or at the end "
+	 "(end); may be given several times",
+	 .parse = parse_when,
+	 .suggestions = "rss= rss+= pressure= memory.high memory.max memory.oom signal end",
+	 .takes =
+		 "rss=2G, rss+=100M/m, pressure=10%, memory.high, memory.max, memory.oom, signal or "
+		 "end"},
 	{"mark-every", 0, OPTION_TIME, "SECONDS",
 	 "set a mark at this interval, as SIGUSR1 does; leakparse --diff shows what changed between "
 	 "marks",
@@ -297,21 +334,23 @@ static const struct option_table table = {
 	.stops_at_operand = true,
 };
 
-/* What does not go with --keep; NULL: nothing that was given. */
+/* What does not go with --keep and --ring; NULL: nothing that was given. */
 static const char *keep_objection(const struct session_options *options)
 {
 	const struct record_config *config = &options->config;
 
 	if (!options->output || strcmp(options->output, "-") == 0)
-		return "--keep writes into a directory: name it with -o";
+		return "--keep and --ring write into a directory: name it with -o";
 	if (config->syscalls || options->resources->nr || config->no_heap)
-		return "--keep is for allocators only: it does not go with --with, "
+		return "--keep and --ring are for allocators only: they do not go with --with, "
 		       "--pair, --ref or --no-heap";
 	if (options->budget || options->scan)
-		return "--keep does not go with --budget or --scan";
+		return "--keep and --ring do not go with --budget or --scan";
 	if (config->raw_stacks)
-		return "--keep does not go with --raw-stacks: it lists blocks by their "
+		return "--keep and --ring do not go with --raw-stacks: they list blocks by their "
 		       "callchains";
+	if (config->scope == RECORD_SYSTEM_WIDE && options->nr_when)
+		return "--when needs -p PID, --cgroup PATH or a command: it does not go with -a";
 	return NULL;
 }
 
@@ -359,6 +398,8 @@ static int check_options(const struct session_options *options, bool is_all)
 		 (config->by == RECORD_BY_PERF || config->by == RECORD_BY_SINGLE))
 		wrong = "--budget needs links, which can be placed and removed quickly: leave "
 			"--perf-events, --filter and --record-by out";
+	else if (options->nr_when && !options->keep.in_memory)
+		wrong = "--when goes with --ring";
 	else if (session_options_keep(options) && keep_objection(options))
 		wrong = keep_objection(options);
 	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
@@ -418,6 +459,10 @@ int leakrec_options_parse(int argc, char **argv, struct session_options *options
 	*ret_live = line.live;
 	if (!ret_live->every_ns)
 		ret_live->every_ns = LIVE_EVERY_NS;
+	if (options_has(&table, &result, "keep") && options_has(&table, &result, "ring")) {
+		diag_error("give either --keep, which writes all the time, or --ring");
+		return -EINVAL;
+	}
 	err = check_options(session, line.is_all);
 	return err ? err : check_live(session, &line.live);
 }

@@ -37,14 +37,16 @@ void memory_samples_add(struct memory_samples *samples, pid_t pid)
 		samples->processes[samples->nr++] = (struct memory_process){pid, fd};
 }
 
-void memory_samples_fork(struct memory_samples *samples, pid_t pid, pid_t ppid)
+bool memory_samples_fork(struct memory_samples *samples, pid_t pid, pid_t ppid)
 {
 	bool is_known = false;
 
 	for (size_t i = 0; i < samples->nr && !is_known; i++)
 		is_known = samples->processes[i].pid == ppid;
-	if (is_known && pid != ppid)
+	is_known &= pid != ppid;
+	if (is_known)
 		memory_samples_add(samples, pid);
+	return is_known;
 }
 
 /*

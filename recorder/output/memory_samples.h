@@ -31,8 +31,8 @@ void memory_samples_deinit(struct memory_samples *samples);
 /* A process to sample. It is left out if there are too many, or if it is gone. */
 void memory_samples_add(struct memory_samples *samples, pid_t pid);
 
-/* Process @ppid has forked @pid: adds it if @ppid is sampled. */
-void memory_samples_fork(struct memory_samples *samples, pid_t pid, pid_t ppid);
+/* Process @ppid has forked @pid: adds it if @ppid is sampled. Returns true then. */
+bool memory_samples_fork(struct memory_samples *samples, pid_t pid, pid_t ppid);
 
 /* True if it is time for another turn. */
 static inline bool memory_samples_are_due(const struct memory_samples *samples, uint64_t now_ns)

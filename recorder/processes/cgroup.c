@@ -91,20 +91,45 @@ static uint64_t memory_max(const char *directory)
 	return number_parse(text, &limit) ? UINT64_MAX : limit;
 }
 
-uint64_t cgroup_memory_limit(void)
+/* The directory, in @hierarchy, of the cgroup that @pid is in; NULL: it is not known. */
+static char *directory_of(pid_t pid, const char *hierarchy)
 {
-	_cleanup_free_ char *hierarchy = find_hierarchy(), *directory = NULL;
-	char text[PATH_MAX] = "";
-	uint64_t lowest = UINT64_MAX, limit;
+	char text[PATH_MAX] = "", *directory;
 	const char *own;
 
-	if (!hierarchy || proc_file_read(getpid(), "cgroup", text, sizeof(text)))
-		return UINT64_MAX;
+	if (proc_file_read(pid, "cgroup", text, sizeof(text)))
+		return NULL;
 	own = proc_file_find(text, "0::");
-	if (!own || asprintf(&directory, "%s%.*s", hierarchy, (int)strcspn(own, "\n"), own) < 0) {
-		directory = NULL;
+	if (!own || asprintf(&directory, "%s%.*s", hierarchy, (int)strcspn(own, "\n"), own) < 0)
+		return NULL;
+	return directory;
+}
+
+int cgroup_open_of(pid_t pid)
+{
+	_cleanup_free_ char *hierarchy = find_hierarchy();
+	_cleanup_free_ char *directory = hierarchy ? directory_of(pid, hierarchy) : NULL;
+	long type = 0;
+	int fd;
+
+	/* One outside of our cgroup namespace is shown as "/../...". */
+	if (!directory || strstr(directory, "/../"))
+		return -ENOENT;
+	fd = open_directory(directory, &type);
+	if (fd < 0 || type == CGROUP2_SUPER_MAGIC)
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+uint64_t cgroup_memory_limit(void)
+{
+	_cleanup_free_ char *hierarchy = find_hierarchy();
+	_cleanup_free_ char *directory = hierarchy ? directory_of(getpid(), hierarchy) : NULL;
+	uint64_t lowest = UINT64_MAX, limit;
+
+	if (!directory)
 		return UINT64_MAX;
-	}
 	/* The root has no limit of its own, but a container sees its own cgroup as the root. */
 	for (size_t len = strlen(directory); len >= strlen(hierarchy);) {
 		limit = memory_max(directory);

@@ -17,6 +17,12 @@
 #define STOP_ROUNDS_NS	200000000ULL
 #define MAX_LAST_ROUNDS 1000 /* 1 ms each: a program may be preempted while it writes */
 
+static void handle_fork(struct rounds *rounds, pid_t pid, pid_t ppid)
+{
+	if (memory_samples_fork(rounds->memory, pid, ppid) && rounds->ends)
+		process_ends_add(rounds->ends, pid, true);
+}
+
 /*
  * Handles forks and exits. It comes before the samples are drained: a thread may fork again soon.
  */
@@ -31,8 +37,8 @@ static void handle_tasks(struct rounds *rounds)
 		if (rounds->fork_follow)
 			fork_follow_handle_task(rounds->fork_follow, &tasks->records[i]);
 		if (tasks->records[i].header.type == PERF_RECORD_FORK)
-			memory_samples_fork(rounds->memory, (pid_t)tasks->records[i].pid,
-					    (pid_t)tasks->records[i].ppid);
+			handle_fork(rounds, (pid_t)tasks->records[i].pid,
+				    (pid_t)tasks->records[i].ppid);
 	}
 }
 

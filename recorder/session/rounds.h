@@ -8,6 +8,7 @@
 #ifndef LEAKTOOLS_RECORDER_ROUNDS_H
 #define LEAKTOOLS_RECORDER_ROUNDS_H
 
+#include "recorder/conditions/process_ends.h"
 #include "recorder/backpressure/backpressure.h"
 #include "recorder/output/memory_samples.h"
 #include "recorder/session/heap_scan.h"
@@ -23,8 +24,9 @@ struct rounds {
 	struct file_leases *leases;
 	size_t nr_overwritten; /* files that are not recorded any more */
 	struct memory_samples *memory;
-	uint64_t most_bytes; /* what the fullest perf ring held in the last round */
-	int marks_fd;	     /* readable when a mark is to be set (marks.h) */
+	struct process_ends *ends; /* or NULL */
+	uint64_t most_bytes;	   /* what the fullest perf ring held in the last round */
+	int marks_fd;		   /* readable when a mark is to be set (marks.h) */
 	const struct heap_scan *scan;
 	uint64_t lost_by_programs; /* set by rounds_stop(), with what no record tells */
 	int err;		   /* the writer's, while a file was analysed */

@@ -79,6 +79,7 @@ int session_run(const struct session_options *options, int *ret_command_status)
 		.command.pid = -1,
 		.marks.fd = -1,
 		.heap_scan.signal_fd = -1,
+		.flight.sources = {.pressure_fd = -1, .events_fd = -1},
 		.view_fd = options->view_fd,
 		.signal_fd = -1,
 		.leases.fd = -1,
@@ -120,6 +121,7 @@ int session_run(const struct session_options *options, int *ret_command_status)
 		close(session.view_fd);
 	marks_deinit(&session.marks);
 	heap_scan_deinit(&session.heap_scan);
+	flight_deinit(&session.flight);
 	windows_deinit(&session.windows);
 	*ret_command_status = session.command.status;
 	memory_samples_deinit(&session.memory);

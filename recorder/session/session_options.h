@@ -5,6 +5,7 @@
 
 #include "common/live_status.h"
 #include "probes/resources/resource_specs.h"
+#include "recorder/conditions/condition.h"
 #include "recorder/events/record_events.h"
 #include "recorder/segments/segment_keeper.h"
 
@@ -26,6 +27,8 @@ struct session_options {
 	bool scan;		      /* find out what the processes can still get to */
 	uint64_t scan_pause_limit_ns; /* how long a scan may stop a process; 0: leakscan's limit */
 	struct segment_limits keep;   /* what @output, a directory then, or memory may hold */
+	const char *when[CONDITIONS_MAX]; /* with keep.in_memory: conditions that can be parsed */
+	size_t nr_when;
 	double budget; /* the share of CPU time to keep to; 0: no limit */
 	bool mismatch; /* record C++'s operators and the stacks of releases, too */
 	struct record_config config;

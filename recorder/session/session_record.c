@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/interrupted.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "common/schema/look_state.h"
@@ -133,7 +134,10 @@ static int run_round(struct session *session)
 		err = windows_serve(&session->windows, rounds_have_drained(&session->rounds));
 	if (!err)
 		err = marks_write(&session->marks, session->writer);
-	if (!err)
+	/* SIGUSR2 is for one of them. */
+	if (!err && session->options->keep.in_memory)
+		err = flight_serve(&session->flight, session->writer);
+	else if (!err)
 		err = heap_scan_serve(&session->heap_scan, session->writer);
 	if (!err)
 		err = sample_memory(session, false);
@@ -307,6 +311,8 @@ static void report_end(const struct session *session)
 	const char *output = session->options->output;
 	_cleanup_free_ char *windows =
 		session->options->budget ? windows_describe(&session->windows) : NULL;
+	_cleanup_free_ char *ring =
+		session->options->keep.in_memory ? segments_describe_ring(session->segments) : NULL;
 	char pauses[64] = "", stacks[192] = "";
 	uint64_t nr_pauses =
 		session->backpressure ? backpressure_nr_pauses(session->backpressure) : 0;
@@ -320,13 +326,13 @@ static void report_end(const struct session *session)
 		segments_report(session->segments);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
-	diag_note("%" PRIu64 " event%s, %s, %.1f s, %" PRIu64 " %sevent%s lost%s%s%s%s: %s",
+	diag_note("%" PRIu64 " event%s, %s, %.1f s, %" PRIu64 " %sevent%s lost%s%s%s%s%s: %s",
 		  reader->samples, quantity_plural(reader->samples),
 		  quantity_bytes((double)perf_writer_size_bytes(session->writer)).text,
 		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost,
 		  may_miss(session) ? "or more " : "",
 		  quantity_plural(may_miss(session) ? 0 : reader->lost), pauses, stacks,
-		  windows ? windows : "",
+		  windows ? windows : "", ring ? ring : "",
 		  session->options->config.nr_filters ? ", only a part (--filter)" : "",
 		  !output		     ? "shown only; -o FILE keeps the recording"
 		  : strcmp(output, "-") == 0 ? "standard output"
@@ -344,12 +350,13 @@ static void init_rounds(struct session *session)
 		.recorder = session->recorder,
 		.unwinder = session->unwinder,
 		.held = session->held,
-		.segments = session->segments,
 		.windows = session->options->budget ? &session->windows : NULL,
+		.segments = session->segments,
 		.start_ns = session->start_ns,
 		.end_ns = UINT64_MAX,
 	};
 	rounds->memory = &session->memory;
+	rounds->ends = flight_ends(&session->flight);
 	rounds->marks_fd = session->marks.fd;
 	rounds->scan = &session->heap_scan;
 	rounds->leases = &session->leases;
@@ -360,9 +367,19 @@ static void init_rounds(struct session *session)
 		rounds->dlopen_watch = &session->dlopen_watch;
 }
 
+/* Writes what is in memory, if there is a reason. Returns 0 or a negative errno, reported. */
+static int end_ring(struct session *session)
+{
+	if (!session->options->keep.in_memory)
+		return 0;
+	session_consume_signals(session->signal_fd);
+	return segments_end(session->segments, flight_end(&session->flight, session->targets_gone),
+			    is_interrupted);
+}
+
 int session_record(struct session *session)
 {
-	int err, finish_err;
+	int err, finish_err, ring_err;
 
 	init_rounds(session);
 	err = record(session);
@@ -372,8 +389,12 @@ int session_record(struct session *session)
 		err = tell_doubts(session);
 	finish_err = perf_writer_finish(session->writer, &session->build_ids);
 	session_note_signal(session);
+	/* Also after a failure: what was recorded before it may be worth more than ever. */
+	ring_err = end_ring(session);
 	report_command(session);
 	report_end(session);
 	ring_reader_deinit(&session->rounds.reader);
-	return err ? err : finish_err;
+	if (err)
+		return err;
+	return finish_err ? finish_err : ring_err;
 }

@@ -373,6 +373,23 @@ static void limit_rights(const struct session *session)
 	});
 }
 
+static int start_flight(struct session *session)
+{
+	const struct session_options *options = session->options;
+	const struct flight_of of = {
+		.segments = session->segments,
+		.limits = &options->keep,
+		.memory = &session->memory,
+		.when = options->when,
+		.nr_when = options->nr_when,
+		.signal_fd = session->heap_scan.signal_fd,
+		.cgroup_fd = options->config.cgroup_fd,
+		.pid = session->pids[0],
+	};
+
+	return flight_start(&session->flight, &of);
+}
+
 int session_start(struct session *session)
 {
 	static int (*const steps[])(struct session *) = {
@@ -389,6 +406,10 @@ int session_start(struct session *session)
 		err = heap_scan_prepare(&session->heap_scan, session->pids, session->nr_pids,
 					session->priority_before,
 					session->options->scan_pause_limit_ns, session->held);
+	if (err)
+		return err;
+	if (session->options->keep.in_memory)
+		err = start_flight(session);
 	if (err)
 		return err;
 	limit_rights(session);

@@ -12,6 +12,7 @@
 #include "recorder/output/own_samples.h"
 #include "recorder/processes/launch.h"
 #include "recorder/processes/process_list.h"
+#include "recorder/conditions/flight.h"
 #include "recorder/session/heap_scan.h"
 #include "recorder/session/rounds.h"
 #include "recorder/segments/segments.h"
@@ -48,6 +49,7 @@ struct session {
 	struct heap_scan heap_scan; /* with @options->scan */
 	struct held_blocks *held;   /* NULL: nothing needs it */
 	struct segments *segments;  /* with @options->keep */
+	struct flight flight;	    /* with @options->keep.in_memory */
 	struct windows windows;	    /* with @options->budget */
 	uint64_t start_ns;
 	bool targets_gone;	 /* recording ended because no target is left */
