@@ -122,6 +122,11 @@ static void write_core(const char *dir)
 	core = heap_image_core(&image, &nr);
 	write_file(dir, "heap", core, nr);
 	free(core);
+	/* A chunk that seems to reach around the address space */
+	heap_image_set(&image, blocks[1] - 8, UINT64_MAX - (64 << 20));
+	core = heap_image_core(&image, &nr);
+	write_file(dir, "huge-chunk", core, nr);
+	free(core);
 	heap_image_deinit(&image);
 }
 

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Takes any bytes as an ELF file of a target: its symbols, notes and unwind information, the
+ * allocator in it, and where its probes go. Then takes what was planned, with some bytes changed,
+ * as what a process that the file has taken over might send.
+ */
+#include "probes/elf/analysis_limit.h"
+#include "probes/elf/debug_symbols.h"
+#include "probes/plan/plan_message.h"
+#include "probes/plan/probe_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void plan(const struct mapped_file *file, bool with_operators, struct probe_set *ret)
+{
+	const struct debug_symbols_files debug = {.fds = {file->fd}, .nr = 1};
+	struct debug_symbols_id wanted;
+	struct allocator allocator;
+	struct elf_image image;
+
+	*ret = (struct probe_set){.with_operators = with_operators};
+	analysis_limit_begin(ANALYSIS_LIMIT_NS);
+	if (elf_image_init(&image, file->fd) == 0) {
+		const struct probe_source source = {file->fd, &image, &file->stat, file->path,
+						    file->display};
+
+		if (debug_symbols_are_wanted(&image, &wanted))
+			debug_symbols_try(&image, &debug);
+		if (allocator_init(&allocator, &image, with_operators) == 0)
+			probe_plan_file(ret, &source, &allocator);
+		allocator_deinit(&allocator);
+		elf_image_deinit(&image);
+	}
+	analysis_limit_end();
+}
+
+/* The bytes of @data, taken as numbers, say what is changed. */
+static void forge(char *message, size_t size, const uint8_t *data, size_t nr)
+{
+	for (size_t i = 0; i + 3 <= nr && i < 24 && size; i += 3)
+		message[(data[i] << 8 | data[i + 1]) % size] = (char)data[i + 2];
+}
+
+static void send_forged(const struct mapped_file *file, const struct probe_set *set,
+			const uint8_t *data, size_t nr)
+{
+	struct message_reader reader = {0};
+	struct probe_set got = {0};
+	char *message = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&message, &size);
+
+	if (!out)
+		abort();
+	plan_message_put(out, set);
+	if (fclose(out))
+		abort();
+	forge(message, size, data, nr);
+	reader = (struct message_reader){message, message + size, false};
+	if (plan_message_get(&reader, file, &got) && got.nr_files)
+		abort();
+	for (size_t i = 0; i < got.nr_files; i++)
+		for (size_t j = 0; j < got.files[i].nr_probes; j++)
+			if (strpbrk(got.files[i].probes[j].definition, "\n@;"))
+				abort();
+	probe_set_deinit(&got);
+	free(message);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mapped_file file = {
+		.fd = memfd_create("elf", MFD_CLOEXEC),
+		.path = (char[]){"/file"},
+		.display = (char[]){"/file"},
+	};
+	struct probe_set set;
+
+	if (file.fd < 0 || (size && write(file.fd, data, size) != (ssize_t)size) ||
+	    fstat(file.fd, &file.stat))
+		abort();
+	plan(&file, size % 2, &set);
+	send_forged(&file, &set, data + size / 2, size / 2);
+	probe_set_deinit(&set);
+	close(file.fd);
+	return 0;
+}
