@@ -93,7 +93,8 @@ assert_no_other_stopped() {
 	parse
 	assert_summary allocations "$(truth allocations)"
 	contains leakrec.err ', 0 events lost' || fail "$(cat leakrec.err)"
-	(($(grep -c ' comm=thread_exits ' "$STOPS/trace") <= 40)) || fail "$(grep -c ' comm=thread_exits ' "$STOPS/trace") stops"
+	# A slow machine also stops it because buffers are full: 64 times in a busy virtual machine.
+	(($(grep -c ' comm=thread_exits ' "$STOPS/trace") < 110)) || fail "$(grep -c ' comm=thread_exits ' "$STOPS/trace") stops"
 }
 
 # start_waiting PLACE [OPTION...]: starts leakrec, which waits at the place that libwaits.so knows.
