@@ -126,7 +126,7 @@ check_stopped_recorder() {
 	assert_runs
 	finish_churn
 	(($(truth longest_stop_ms) <= LIMIT_MS)) || fail "stopped for $(truth longest_stop_ms) ms"
-	assert_no_probes_left
+	assert_probes_go
 }
 
 # --- Debuggers ---

@@ -195,6 +195,11 @@ assert_no_probes_left() {
 	none_abandoned || fail "probes are left: ${ABANDONED[*]}"
 }
 
+# After a signal, leakrec waits for half a second only; then leak-end waits for the kernel.
+assert_probes_go() {
+	wait_until 60 none_abandoned || assert_no_probes_left
+}
+
 remove_event() {
 	echo "-:$1" >>"$TRACEFS/uprobe_events"
 }
