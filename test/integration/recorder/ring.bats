@@ -245,7 +245,7 @@ has_failed() {
 	read_ring
 	assert_nothing_lost
 	# The directory is not locked any more.
-	wait_until 60 none_abandoned
+	wait_until 60 no_recorders
 	ring 24s --when end
 	finish_churn
 	finish_leakrec

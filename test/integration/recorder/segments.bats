@@ -131,7 +131,7 @@ assert_held() {
 	assert_seamless
 	((10#$(summary held_blocks) > 0))
 	# Another recording goes on in the same directory, which is not locked any more.
-	wait_until 60 none_abandoned
+	wait_until 60 no_recorders
 	keep 1s
 	wait_until 60 has_recording 2
 	finish_churn
