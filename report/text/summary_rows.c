@@ -316,6 +316,11 @@ static int nr_lines_of(const struct leak_report *report, const struct leak_cause
 	       (style->columns && style->columns < FEW_COLUMNS);
 }
 
+static bool is_growth(const struct leak_report *report, const struct leak_cause *cause)
+{
+	return report->verdicts.causes[cause->cause].verdict.verdict == VERDICT_GROWTH;
+}
+
 static size_t nr_that_fit(const struct leak_report *report, int nr_lines,
 			  const struct summary_report_style *style)
 {
@@ -331,6 +336,10 @@ static size_t nr_that_fit(const struct leak_report *report, int nr_lines,
 			break;
 		nr_lines -= needed;
 	}
+	/* Nobody sees where a pipe or a file ends: it goes on to the last one that grows. */
+	for (size_t i = nr; !style->columns && i < report->nr_causes; i++)
+		if (is_growth(report, &report->causes[i]))
+			nr = i + 1;
 	return nr;
 }
 
@@ -348,15 +357,7 @@ static size_t last_row(const struct leak_report *report, size_t nr)
 		       : nr - 1;
 }
 
-static bool is_growth(const struct leak_report *report, const struct leak_cause *cause)
-{
-	return report->verdicts.causes[cause->cause].verdict.verdict == VERDICT_GROWTH;
-}
-
-/*
- * Chooses the causes to show in @rows, which has room for all. Returns how many. Nobody sees where
- * a pipe or a file ends: all that grows is in it.
- */
+/* Chooses the causes to show in @rows, which has room for all. Returns how many. */
 static size_t choose_rows(const struct leak_report *report, int nr_lines,
 			  const struct summary_report_style *style, struct row *rows)
 {
@@ -365,8 +366,7 @@ static size_t choose_rows(const struct leak_report *report, int nr_lines,
 	bool has_end = report->options->limit || style->columns;
 
 	for (size_t i = 0; nr_fitting && i < report->nr_causes; i++)
-		if (i + 1 < nr_fitting || i == last ||
-		    (!has_end && is_growth(report, &report->causes[i])))
+		if (i + has_end < nr_fitting || i == last)
 			rows[nr++].cause = &report->causes[i];
 	return nr;
 }

@@ -4,6 +4,7 @@
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/written
 
 setup() {
 	common_setup
@@ -82,28 +83,23 @@ teardown() {
 		fail "$(cat screen)"
 }
 
-# Twelve leaks of very different sizes, at times of their own: twelve causes.
-@test "causes: into a file, all growth is listed" {
-	cat >twelve.c <<-'END'
-		#include <stdlib.h>
-		#include <unistd.h>
-		#define LEAK(n) __attribute__((noinline)) void leak_##n(void) \
-			{ void *volatile p = malloc(16ul << 2 * n); (void)p; }
-		LEAK(0) LEAK(1) LEAK(2) LEAK(3) LEAK(4) LEAK(5) LEAK(6) LEAK(7) LEAK(8) LEAK(9) LEAK(10) LEAK(11)
-		int main(void)
-		{
-			void (*const leaks[])(void) = {leak_0, leak_1, leak_2, leak_3, leak_4, leak_5,
-						       leak_6, leak_7, leak_8, leak_9, leak_10, leak_11};
-			for (int i = 0; i < 1200; i++, usleep(1500))
-				leaks[random() % 12]();
-		}
-	END
-	cc -g -O1 -fno-optimize-sibling-calls -o twelve twelve.c
-	"$BIN/leakrec" ./twelve 2>leakrec.err
-	"$BIN/leakparse" --summary perf.data >screen
-	for function in leak_{0..11}; do
-		grep -q "$function\b" screen || fail "$function: $(cat screen)"
+# Six leaks of very different sizes and rates: six causes. Blocks of a seventh are overdue, and belong before the last.
+@test "causes: into a file, all growth is listed, and no row on the way is left out" {
+	local n
+
+	{
+		allocations forget_some 0 60 10 1000 0.001
+		allocations forget_some 30 30.5 10 1000 # their stack is that of the others
+		for n in {0..5}; do
+			allocations "leak_$n" 0 60 "$((100 + 13 * n))e-2" $((16 << 4 * n))
+		done
+	} | recording | sed 's/^\t2000 /\t1000 /' >text
+	"$BIN/leakparse" --summary text >screen
+	grep -qE '^6\. overdue: 5 blocks, ' screen || fail "$(cat screen)"
+	for n in {0..5}; do
+		grep -q "^   leak_$n " screen || fail "$n: $(cat screen)"
 	done
+	grep -oE '^[0-9]+\.' screen | cmp - <(seq 7 | sed 's/$/./') || fail "$(cat screen)"
 }
 
 @test "causes: what an exited process held is not held at the end" {
