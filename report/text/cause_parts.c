@@ -171,9 +171,11 @@ void cause_parts_write(FILE *out, const struct cause_parts *parts)
 	uint64_t bytes = parts->bytes ? parts->bytes : 1;
 
 	for (size_t i = 0; i < parts->nr && i < MAX_PARTS; i++) {
+		double percent = 100 * (double)parts->list[i].bytes / (double)bytes;
+
 		fputs(i ? ", " : "", out);
 		write_part(out, &parts->list[i]);
-		fprintf(out, " %.0f %%", 100 * (double)parts->list[i].bytes / (double)bytes);
+		fprintf(out, percent < 0.5 ? " under 1 %%" : " %.0f %%", percent);
 	}
 	if (parts->nr > MAX_PARTS)
 		fprintf(out, ", %zu more", parts->nr - MAX_PARTS);

@@ -73,6 +73,15 @@ teardown() {
 	grep -qx '   via insert_key < store_value 67 %, copy_name < parse_request 33 %' screen || fail "$(cat screen)"
 }
 
+@test "causes: a small part has a share, too" {
+	{
+		allocations keep_page 0 60 10 100000
+		allocations keep_name 0 60 10 8
+	} | recording >text
+	"$BIN/leakparse" --summary text >screen
+	grep -qx '   via keep_page 100 %, keep_name under 1 %' screen || fail "$(cat screen)"
+}
+
 @test "causes: where all ways lead to one function, the row is named after it" {
 	record_command "joint_parts --ways"
 	"$BIN/leakparse" --summary -i perf.data >screen
