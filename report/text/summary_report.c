@@ -265,11 +265,15 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 		double error = report->in_windows ? sqrt(estimate->blocks_variance) : 0;
 		double bytes_error = report->in_windows ? sqrt(estimate->bytes_variance) : 0;
 		uint64_t nr = (uint64_t)llround(quantity_estimate(estimate->blocks, error));
+		char stacks[24] = "-";
 		size_t len;
 		FILE *stream;
 
 		if (!report->sites_of[verdict] && !report->blocks_of[verdict])
 			continue;
+		/* The youngest blocks of a leak are not-yet: no stack need have that verdict. */
+		if (report->sites_of[verdict])
+			snprintf(stacks, sizeof(stacks), "%" PRIu64, report->sites_of[verdict]);
 		stream = open_memstream(&bytes, &len);
 		if (stream) {
 			fputs(quantity_bytes_estimate(estimate->bytes, bytes_error).text, stream);
@@ -279,8 +283,7 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 		colour_begin(out, style->colour, leak_words_colour(verdict));
 		fprintf(out, "%-8s", verdict_name(verdict));
 		colour_end(out, style->colour, leak_words_colour(verdict));
-		fprintf(out, " %7" PRIu64 " stack%s %8" PRIu64 " block%s %10s  %s\n",
-			report->sites_of[verdict],
+		fprintf(out, " %7s stack%s %8" PRIu64 " block%s %10s  %s\n", stacks,
 			quantity_word(report->sites_of[verdict], " ", "s"), nr,
 			quantity_word(nr, " ", "s"), bytes ? bytes : "",
 			leak_words_meaning(verdict));

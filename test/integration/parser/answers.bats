@@ -33,6 +33,8 @@ on_screen() {
 		assert_equal "$verdict on the screen" "$(on_screen "$verdict")" "$nr"
 		assert_summary "${verdict//-/_}_blocks" "$nr"
 	done <verdicts
+	# The youngest blocks of the leak, whose stack grows.
+	grep -qE '^  not-yet +- stacks +5 blocks ' screen
 }
 
 @test "answers: several processes are not called after one of them" {
