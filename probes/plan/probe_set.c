@@ -3,6 +3,7 @@
 
 #include "probes/x86/code_flow.h"
 #include "probes/tracefs/group_name.h"
+#include "common/proc/process_namespace.h"
 #include "common/proc/process_stat.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
@@ -343,8 +344,12 @@ static bool is_orphaned(const char *group)
 int probe_set_reap(void)
 {
 	struct uprobe_list list;
-	int nr = 0, nr_waits = MAX_DEAD_RELEASE_WAITS, err = tracefs_uprobes_read(&list, false);
+	int nr = 0, nr_waits = MAX_DEAD_RELEASE_WAITS, err;
 
+	/* Elsewhere, it is not known who lives. */
+	if (!process_namespace_is_initial())
+		return 0;
+	err = tracefs_uprobes_read(&list, false);
 	for (size_t i = 0; !err && i < list.nr; i++) {
 		int destroyed;
 

@@ -54,7 +54,7 @@ int probe_set_merge(struct probe_set *to, struct probe_set *from);
 
 /*
  * Removes the probes of leakrec processes that have ended. Probes in use stay. Returns the number
- * removed, or a negative errno.
+ * removed, or a negative errno. Removes none in a container: its /proc lacks the machine's others.
  */
 int probe_set_reap(void);
 

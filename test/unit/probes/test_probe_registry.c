@@ -14,9 +14,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -270,6 +272,42 @@ static void another_process_of_that_number_is_no_recorder(void **state)
 	probe_set_deinit(&set);
 }
 
+/* As the first process of a container, whose /proc does not show the machine's other processes. */
+static int reap_in_container(void)
+{
+	int status;
+	pid_t first;
+
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return 1;
+	first = fork();
+	if (first == 0)
+		_exit(mount("proc", "/proc", "proc", 0, NULL) || probe_set_reap() != 0);
+	return waitpid(first, &status, 0) == first ? status : 1;
+}
+
+static void a_container_does_not_know_who_is_dead(void **state)
+{
+	struct fixture *fixture = *state;
+	struct probe_set set;
+	int status;
+	pid_t child;
+
+	assert_int_equal(allocator_plan_file(&set, fixture->path, false), 0);
+	assert_int_equal(probe_set_make_own(&set), 0);
+	assert_int_equal(probe_set_register(&set), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(reap_in_container() != 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(count_group(set.files[0].group), set.files[0].nr_probes);
+	assert_int_equal(probe_set_unregister(&set), 0);
+	probe_set_deinit(&set);
+}
+
 static void a_path_with_blanks_works(void **state)
 {
 	struct fixture *fixture = *state;
@@ -308,6 +346,7 @@ int main(void)
 		cmocka_unit_test(an_event_in_use_stays),
 		cmocka_unit_test(a_dead_recorders_probes_are_removed),
 		cmocka_unit_test(another_process_of_that_number_is_no_recorder),
+		cmocka_unit_test(a_container_does_not_know_who_is_dead),
 		cmocka_unit_test(a_path_with_blanks_works),
 	};
 	const char *required = getenv("REQUIRE_UPROBES");
