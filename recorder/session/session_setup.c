@@ -443,8 +443,9 @@ static int fall_back(const struct record_config *config, const char *const *obje
 {
 	if (config->in_windows) {
 		diag_error("cannot keep to a budget: that needs BPF programs on uprobe_multi links "
-			   "(Linux 6.12 to 6.19, and the right to load them); record without "
-			   "--budget, for a short time (-d)");
+			   "(Linux 6.12 to 6.19, and the right to load them): %s; record without "
+			   "--budget, for a short time (-d)",
+			   objections[RECORD_BY_SESSION]);
 		return err;
 	}
 	if (config->by != RECORD_BY_BEST) {
