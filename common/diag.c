@@ -5,7 +5,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <syslog.h>
 #include <unistd.h>
 
 static const char *tool_name = "leaktools";
@@ -106,9 +110,40 @@ int diag_print_relayed(FILE *out, const char *lines)
 	return ferror(out) ? -EIO : 0;
 }
 
+/*
+ * systemd tells the device and the inode of the socket to its journal (systemd.exec(5)). stderr may
+ * lead elsewhere by now.
+ */
+static bool journal_reads_stderr(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	char own[48];
+	struct stat st;
+
+	if (!stream || fstat(STDERR_FILENO, &st) < 0)
+		return false;
+	snprintf(own, sizeof(own), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	return strcmp(stream, own) == 0;
+}
+
+/* The journal reads the priority of a line at its beginning, as in "<4>" (sd-daemon(3)). */
+static void print_priority(FILE *out, int priority)
+{
+	if (journal_reads_stderr())
+		fprintf(out, "<%d>", priority);
+}
+
+/* A forged line must not choose its priority: the journal shows an emergency on all terminals. */
 void diag_relay(const char *lines)
 {
-	diag_print_relayed(stderr, lines);
+	_cleanup_free_ char *copy = strdup(lines);
+	char *rest = copy, *line;
+
+	while (rest && *rest && (line = strsep(&rest, "\n"))) {
+		print_priority(stderr, LOG_WARNING);
+		diag_print_relayed(stderr, line);
+		fputc('\n', stderr);
+	}
 }
 
 static int hex_digit(char c)
@@ -132,8 +167,8 @@ void diag_unescape(char *text)
 	*to = '\0';
 }
 
-static void __attribute__((format(printf, 2, 0)))
-print_message(const char *kind, const char *format, va_list args)
+static void __attribute__((format(printf, 3, 0)))
+print_message(int priority, const char *kind, const char *format, va_list args)
 {
 	_cleanup_free_ char *text = NULL, *line = NULL;
 	size_t size_bytes = 0;
@@ -145,6 +180,7 @@ print_message(const char *kind, const char *format, va_list args)
 	 */
 	out = open_memstream(&line, &size_bytes);
 	if (out) {
+		print_priority(out, priority);
 		fprintf(out, "%s: %s", tool_name, kind);
 		diag_print_escaped(out, text ? text : "out of memory", NULL);
 		fputc('\n', out);
@@ -155,19 +191,19 @@ print_message(const char *kind, const char *format, va_list args)
 		fprintf(stderr, "%s: %sout of memory\n", tool_name, kind);
 }
 
-#define DEFINE_DIAG(name, kind)                                                                    \
+#define DEFINE_DIAG(name, priority, kind)                                                          \
 	void name(const char *format, ...)                                                         \
 	{                                                                                          \
 		va_list args;                                                                      \
                                                                                                    \
 		va_start(args, format);                                                            \
-		print_message(kind, format, args);                                                 \
+		print_message(priority, kind, format, args);                                       \
 		va_end(args);                                                                      \
 	}
 
-DEFINE_DIAG(diag_error, "")
-DEFINE_DIAG(diag_warn, "warning: ")
-DEFINE_DIAG(diag_note, "")
+DEFINE_DIAG(diag_error, LOG_ERR, "")
+DEFINE_DIAG(diag_warn, LOG_WARNING, "warning: ")
+DEFINE_DIAG(diag_note, LOG_INFO, "")
 
 void diag_output_failed(const char *what, int err)
 {

@@ -6,6 +6,8 @@
  * Text from a target (names, paths, symbols) is untrusted: control characters are printed as \xNN,
  * so that no message can control the terminal. So are invalid UTF-8 and invisible characters, such
  * as those that change the direction of writing: they could make a line look like another one.
+ *
+ * Where stderr is systemd's journal, each line begins with its priority.
  */
 #ifndef LEAKTOOLS_COMMON_DIAG_H
 #define LEAKTOOLS_COMMON_DIAG_H
