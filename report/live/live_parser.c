@@ -8,6 +8,7 @@
 #include "report/live/live_metrics.h"
 #include "report/live/live_state.h"
 #include "report/live/replaced_file.h"
+#include "report/live/reported_causes.h"
 #include "report/watch/watch.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@ struct live_parser {
 	struct leaks_options leaks;
 	struct watch watch;
 	struct live_metrics *metrics;
-	uint64_t left_out; /* of status->left_out, what @analysis knows */
+	struct reported_causes *reported; /* with a state and a command */
+	uint64_t left_out;		  /* of status->left_out, what @analysis knows */
 	uint64_t next_ns;
 	bool told_state, told_metrics; /* that it cannot be written */
 };
@@ -72,6 +74,29 @@ static int write_metrics(struct live_parser *parser, const struct leak_report *r
 		write_file(&parser->options->metrics, METRICS_MODE, text, size,
 			   &parser->told_metrics);
 	return err;
+}
+
+static int was_reported(void *context, const struct leak_report *report,
+			const struct leak_cause *cause, bool *ret)
+{
+	const struct live_parser *parser = context;
+
+	return reported_causes_had(parser->reported, report, cause, ret);
+}
+
+static int note_reported(void *context, const struct leak_report *report,
+			 const struct leak_cause *cause)
+{
+	struct live_parser *parser = context;
+	int err = reported_causes_add(parser->reported, report, cause);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		diag_warn("cannot write %s/%s: %s; a leakrec that is started again reports this "
+			  "cause again",
+			  parser->options->state.path, REPORTED_CAUSES_NAME, strerror(-err));
+	return 0;
 }
 
 /*
@@ -146,7 +171,12 @@ static int begin(struct live_parser *parser)
 		.command_text = parser->options->on_leak,
 		.max_commands = 1,
 	};
-	err = watch_init(&parser->watch);
+	if (parser->options->on_leak && parser->options->state.dir_fd >= 0) {
+		parser->watch.history = (struct watch_history){was_reported, note_reported, parser};
+		err = reported_causes_create(parser->options->state.dir_fd, &parser->reported);
+	}
+	if (!err)
+		err = watch_init(&parser->watch);
 	if (!err && parser->options->metrics.dir_fd >= 0)
 		err = live_metrics_create(parser->options->recording, &parser->metrics);
 	return err;

@@ -85,6 +85,17 @@ static int cause_text(const struct watch *watch, const struct leak_report *repor
 	return fclose(out) ? -ENOMEM : err;
 }
 
+/* Whether the command has been started for that cause. Returns 0 or -ENOMEM. */
+static int find_reported(const struct watch *watch, const struct leak_report *report,
+			 const struct leak_cause *cause, bool *ret)
+{
+	int err = cause_memory_had(watch->memory, report, cause, CAUSE_IS_REPORTED, ret);
+
+	if (err || *ret || !watch->history.had)
+		return err;
+	return watch->history.had(watch->history.context, report, cause, ret);
+}
+
 /* Starts the command unless it has been for that cause. Returns 0 or -ENOMEM. */
 static int report_cause(struct watch *watch, const struct leak_report *report,
 			const struct leak_cause *cause, uint64_t wait_until_ns)
@@ -92,7 +103,7 @@ static int report_cause(struct watch *watch, const struct leak_report *report,
 	_cleanup_free_ char *text = NULL;
 	bool is_reported;
 	size_t size;
-	int err = cause_memory_had(watch->memory, report, cause, CAUSE_IS_REPORTED, &is_reported);
+	int err = find_reported(watch, report, cause, &is_reported);
 
 	if (!err && !is_reported)
 		err = cause_text(watch, report, cause, &text, &size);
@@ -107,6 +118,10 @@ static int report_cause(struct watch *watch, const struct leak_report *report,
 			watch->nr_unreported += wait_until_ns != 0;
 			return 0;
 		}
+		if (watch->history.add)
+			err = watch->history.add(watch->history.context, report, cause);
+		if (err)
+			return err;
 	}
 	/* Its new stacks, too. */
 	return cause_memory_mark(watch->memory, report, cause, CAUSE_IS_REPORTED);

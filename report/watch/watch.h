@@ -18,6 +18,16 @@ struct leak_limit {
 	uint64_t bytes; /* more than that; 0: anything */
 };
 
+/* Remembers what was reported, also when this process has ended. */
+struct watch_history {
+	/* Whether an earlier process has reported the cause. Returns 0 or -ENOMEM. */
+	int (*had)(void *context, const struct leak_report *report, const struct leak_cause *cause,
+		   bool *ret);
+	/* The command was started for the cause. Returns 0 or -ENOMEM. */
+	int (*add)(void *context, const struct leak_report *report, const struct leak_cause *cause);
+	void *context;
+};
+
 /* Set by the caller, except as said. */
 struct watch {
 	struct analysis *analysis;
@@ -25,8 +35,9 @@ struct watch {
 	struct leak_limit limit;
 	bool draws; /* each tick writes a summary to standard output */
 	struct summary_report_style style;
-	const char *command_text; /* --on-leak; NULL: none */
-	size_t max_commands;	  /* that run at a time; 0: LEAK_COMMAND_MAX_RUNNING */
+	const char *command_text;     /* --on-leak; NULL: none */
+	size_t max_commands;	      /* that run at a time; 0: LEAK_COMMAND_MAX_RUNNING */
+	struct watch_history history; /* of the command; without functions: none */
 
 	bool is_exceeded; /* result: the limit was */
 

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/live/reported_causes.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "report/live/replaced_file.h"
+#include "report/text/cause_frames.h"
+#include "report/text/stack_lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct reported_causes {
+	int dir_fd;
+	char *lines[REPORTED_CAUSES_MAX]; /* without their line ends */
+	size_t nr;
+	size_t nr_before; /* that the file had */
+};
+
+/* --- The file --- */
+
+/* Returns the text, which the caller frees; NULL and *@ret_err: 0 if there is no file. */
+static char *read_file(int dir_fd, int *ret_err)
+{
+	_cleanup_close_ int fd = openat(dir_fd, REPORTED_CAUSES_NAME,
+					O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	struct stat st;
+	ssize_t len;
+
+	*ret_err = 0;
+	if (fd < 0 && errno == ENOENT)
+		return NULL;
+	*ret_err = fd < 0 || fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+	if (*ret_err)
+		return NULL;
+	text = malloc(REPORTED_CAUSES_MAX_BYTES + 1);
+	if (!text) {
+		*ret_err = -ENOMEM;
+		return NULL;
+	}
+	while ((len = read(fd, text + size, REPORTED_CAUSES_MAX_BYTES - size)) > 0)
+		size += (size_t)len;
+	if (len < 0) {
+		*ret_err = -errno;
+		return NULL;
+	}
+	text[size] = '\0';
+	return steal_ptr(text);
+}
+
+/* Takes @line over. */
+static void add_line(struct reported_causes *causes, char *line)
+{
+	if (causes->nr == REPORTED_CAUSES_MAX) {
+		free(causes->lines[0]);
+		memmove(causes->lines, causes->lines + 1,
+			(causes->nr - 1) * sizeof(*causes->lines));
+		causes->nr--;
+		causes->nr_before -= causes->nr_before > 0;
+	}
+	causes->lines[causes->nr++] = line;
+}
+
+int reported_causes_create(int dir_fd, struct reported_causes **ret)
+{
+	struct reported_causes *causes = calloc(1, sizeof(*causes));
+	_cleanup_free_ char *text = NULL;
+	char *rest, *line;
+	int err;
+
+	*ret = causes;
+	if (!causes)
+		return -ENOMEM;
+	causes->dir_fd = dir_fd;
+	text = read_file(dir_fd, &err);
+	if (err)
+		diag_warn("cannot read what was reported before, %s: %s; all is reported again",
+			  REPORTED_CAUSES_NAME, strerror(-err));
+	rest = text;
+	while (rest && (line = strsep(&rest, "\n"))) {
+		char *copy = *line ? strdup(line) : NULL;
+
+		if (*line && !copy)
+			return -ENOMEM;
+		if (copy)
+			add_line(causes, copy);
+	}
+	causes->nr_before = causes->nr;
+	return 0;
+}
+
+void reported_causes_destroy(struct reported_causes *causes)
+{
+	if (!causes)
+		return;
+	for (size_t i = 0; i < causes->nr; i++)
+		free(causes->lines[i]);
+	free(causes);
+}
+
+static int write_file(const struct reported_causes *causes)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size, first = causes->nr, bytes = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	/* What is written can be read again. */
+	while (first > 0 &&
+	       (bytes += strlen(causes->lines[first - 1]) + 1) <= REPORTED_CAUSES_MAX_BYTES)
+		first--;
+	for (size_t i = first; i < causes->nr; i++)
+		fprintf(out, "%s\n", causes->lines[i]);
+	if (fclose(out))
+		return -ENOMEM;
+	return replaced_file_write(causes->dir_fd, REPORTED_CAUSES_NAME, 0600, text, size);
+}
+
+/* --- Causes --- */
+
+/* "query_font leaky_daemon": escaped, as in the `leaks` text. The caller frees it. */
+static int load_line(const struct leak_report *report, const struct leak_cause *cause, char **ret)
+{
+	struct name_pool *names = name_pool_create();
+	struct cause_frames frames = {.stack = {.names = names, .wrappers = &report->wrappers}};
+	_cleanup_free_ char *function = NULL;
+	const char *module = NULL;
+	size_t size;
+	FILE *out = NULL;
+	int err = names ? cause_frames_load(&frames, report, cause,
+					    &report->sites_by_cause[cause->first])
+			: -ENOMEM;
+
+	if (!err) {
+		function = stack_lines_name(&frames.stack, frames.first);
+		out = function ? open_memstream(ret, &size) : NULL;
+		err = out ? 0 : -ENOMEM;
+	}
+	if (!err && frames.first < frames.stack.nr)
+		module = frames.stack.frames[frames.first].module;
+	if (!err) {
+		diag_print_escaped(out, function, " \t");
+		fputc(' ', out);
+		diag_print_escaped(out, module ? named_stack_basename(module) : "?", " \t");
+		if (fclose(out))
+			err = -ENOMEM;
+	}
+	named_stack_deinit(&frames.stack);
+	name_pool_destroy(names);
+	return err;
+}
+
+int reported_causes_had(const struct reported_causes *causes, const struct leak_report *report,
+			const struct leak_cause *cause, bool *ret)
+{
+	_cleanup_free_ char *line = NULL;
+	int err = load_line(report, cause, &line);
+
+	*ret = false;
+	for (size_t i = 0; i < causes->nr_before && !err && !*ret; i++)
+		*ret = strcmp(causes->lines[i], line) == 0;
+	return err;
+}
+
+int reported_causes_add(struct reported_causes *causes, const struct leak_report *report,
+			const struct leak_cause *cause)
+{
+	char *line = NULL;
+	int err = load_line(report, cause, &line);
+
+	if (err)
+		return err;
+	add_line(causes, line);
+	return write_file(causes);
+}
