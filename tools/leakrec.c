@@ -76,15 +76,42 @@ static int run_with_live(struct session_options *options, const struct live_opti
 	return err ? DIAG_EXIT_FAILED : command_status;
 }
 
+/* Finds the processes to record if they are not named, and checks them. */
+static int find_processes(struct session_options *options, const struct followed *followed,
+			  struct process_list *list)
+{
+	int err = followed_wait(followed, options->manager, list);
+
+	options->pids = list->pids;
+	options->nr_pids = list->nr;
+	options->pids_are_found = true;
+	return err ? err : leakrec_options_check_processes(options);
+}
+
+static int run(struct session_options *options, const struct leakrec_options *own)
+{
+	int command_status;
+
+	if (options->cgroup && (options->config.cgroup_fd = cgroup_open(options->cgroup)) < 0)
+		return DIAG_EXIT_FAILED;
+	if (options->with_view)
+		return run_with_top(options);
+	if (live_is_wanted(&own->live))
+		return run_with_live(options, &own->live);
+	return session_run(options, &command_status) ? DIAG_EXIT_FAILED : command_status;
+}
+
 int main(int argc, char **argv)
 {
-	_cleanup_free_ pid_t *pids = NULL;
 	struct resource_specs resources = {0};
-	struct live_options live = {0};
+	struct service_manager manager;
+	struct process_list found = {0};
+	struct leakrec_options own;
 	struct session_options options = {
 		.compression_level = SESSION_DEFAULT_COMPRESSION,
 		.view_fd = -1,
 		.resources = &resources,
+		.manager = &manager,
 		.config =
 			{
 				.cgroup_fd = -1,
@@ -95,20 +122,20 @@ int main(int argc, char **argv)
 		.argc = argc,
 		.argv = argv,
 	};
-	int err, status, command_status;
+	int err, status;
 
 	diag_set_tool("leakrec");
-	err = leakrec_options_parse(argc, argv, &options, &live, &pids);
+	service_manager_init(&manager);
+	err = leakrec_options_parse(argc, argv, &options, &own);
 	if (err)
 		status = options_exit_status(err);
-	else if (options.cgroup && (options.config.cgroup_fd = cgroup_open(options.cgroup)) < 0)
+	else if (leakrec_options_follow(&own) && find_processes(&options, &own.followed, &found))
 		status = DIAG_EXIT_FAILED;
-	else if (options.with_view)
-		status = run_with_top(&options);
-	else if (live_is_wanted(&live))
-		status = run_with_live(&options, &live);
 	else
-		status = session_run(&options, &command_status) ? DIAG_EXIT_FAILED : command_status;
+		status = run(&options, &own);
+	process_list_deinit(&found);
+	leakrec_options_deinit(&own);
 	resource_specs_deinit(&resources);
+	service_manager_deinit(&manager);
 	return status;
 }

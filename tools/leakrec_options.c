@@ -10,15 +10,19 @@
 #include "recorder/output/compressor.h"
 #include "recorder/segments/segments.h"
 #include "recorder/session/heap_scan.h"
+#include "tools/leakrec_service.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* The session's options, and options that are only the command line's. */
 struct command_line {
 	struct session_options session;
 	struct live_options live;
+	struct followed followed;
 	struct pid_list pids;
+	const char *service;
 	bool is_all, perf_events;
 };
 
@@ -28,6 +32,22 @@ static int parse_pids(void *context, const struct option_row *row, const char *t
 	int err = pid_list_parse(&line->pids, text);
 
 	return err == -EINVAL ? options_reject(row, text) : err;
+}
+
+static int parse_unit(void *context, const struct option_row *row, const char *text)
+{
+	if (*text != '/' && !followed_is_unit_name(text))
+		return options_reject(row, text);
+	((struct command_line *)context)->followed.unit = text;
+	return 0;
+}
+
+static int parse_program(void *context, const struct option_row *row, const char *text)
+{
+	if (*text != '/')
+		return options_reject(row, text);
+	((struct command_line *)context)->followed.program = text;
+	return 0;
 }
 
 static int parse_ring_pages(void *context, const struct option_row *row, const char *text)
@@ -198,6 +218,19 @@ static const struct option_row rows[] = {
 	{"cgroup", 0, OPTION_TEXT, "PATH",
 	 "record all processes of this cgroup (version 2) and of those below it",
 	 FIELD(session.cgroup), .completes = OPTION_COMPLETES_DIRECTORIES},
+	{"unit", 0, OPTION_PARSED, "UNIT",
+	 "record the processes of this unit of systemd, or of this cgroup if it begins with /, and wait "
+	 "for them if there are none",
+	 .parse = parse_unit, .takes = "the name of a unit, or a cgroup's path"},
+	{"program", 0, OPTION_PARSED, "FILE",
+	 "record the processes that run this program, and wait for them if there are none",
+	 .parse = parse_program, .takes = "a path that begins with /",
+	 .completes = OPTION_COMPLETES_FILES},
+	{"service", 0, OPTION_TEXT, "NAME",
+	 "the first option: take others from leakrec.conf and NAME.conf in " LEAKREC_SERVICE_DIR
+	 ", or in DIR if it is DIR/NAME, and "
+	 "record the unit NAME unless they say otherwise",
+	 FIELD(service)},
 	{"top", 0, OPTION_FLAG,
 	 .help = "show what is held, by stack, while recording; without -o, no file is written",
 	 FIELD(session.with_view)},
@@ -323,7 +356,8 @@ static const struct option_habit habits[] = {
 static const struct option_table table = {
 	.tool = "leakrec",
 	.synopsis = "leakrec [OPTION...] -p PID[,PID...]\n"
-		    "leakrec [OPTION...] -a | --cgroup PATH\n"
+		    "leakrec [OPTION...] -a | --cgroup PATH | --unit UNIT | --program FILE\n"
+		    "leakrec --service NAME [OPTION...]\n"
 		    "leakrec [OPTION...] -- COMMAND [ARG...]",
 	.about = "Records every allocation and release of the processes, of their threads and of "
 		 "the children they fork, until Ctrl-C, until they are gone, or for a given time.",
@@ -355,25 +389,22 @@ static const char *keep_objection(const struct session_options *options)
 }
 
 /* Checks which options go together. Returns 0, or -EINVAL, reported. */
-static int check_options(const struct session_options *options, bool is_all)
+static int check_options(const struct command_line *line)
 {
+	const struct session_options *options = &line->session;
 	const struct record_config *config = &options->config;
-	int nr_ways = (options->command != NULL) + (options->nr_pids > 0) + is_all +
-		      (options->cgroup != NULL);
+	bool has_pids = options->nr_pids || line->followed.unit || line->followed.program;
+	int nr_ways = (options->command != NULL) + (options->nr_pids > 0) + line->is_all +
+		      (options->cgroup != NULL) + (line->followed.unit != NULL) +
+		      (line->followed.program != NULL);
 	const char *wrong = NULL;
 
-	for (size_t i = 0; i < options->nr_pids; i++) {
-		if (options->pids[i] != getpid())
-			continue;
-		diag_error("cannot record process %d: that is leakrec itself", (int)getpid());
-		return -EINVAL;
-	}
 	if (nr_ways != 1)
-		wrong = "give either -p PID, -a, --cgroup PATH, or a command to record; see "
-			"leakrec --help";
-	else if (options->with_children && !options->nr_pids)
+		wrong = "give either -p PID, -a, --cgroup PATH, --unit UNIT, --program FILE, or a "
+			"command to record; see leakrec --help";
+	else if (options->with_children && !has_pids)
 		wrong = "--children goes with -p PID; other ways to record have all children";
-	else if (options->with_view && !options->nr_pids)
+	else if (options->with_view && !has_pids)
 		wrong = "--top needs -p PID: a command would use the same terminal";
 	else if (options->with_view && options->output && strcmp(options->output, "-") == 0)
 		wrong = "--top draws on standard output: give -o a file";
@@ -381,8 +412,6 @@ static int check_options(const struct session_options *options, bool is_all)
 		wrong = "--pair and --ref need -p PID or a command: they do not go with -a or --cgroup";
 	else if (options->scan && config->scope != RECORD_PROCESSES)
 		wrong = "--scan needs -p PID or a command: it does not go with -a or --cgroup";
-	else if (options->scan && options->nr_pids > HEAP_SCAN_MAX_PROCESSES)
-		wrong = "--scan goes with 16 processes at most";
 	else if (options->scan_pause_limit_ns && !options->scan)
 		wrong = "--pause-limit goes with --scan";
 	else if (options->budget && config->scope != RECORD_PROCESSES)
@@ -425,44 +454,94 @@ static int check_live(const struct session_options *options, const struct live_o
 	return wrong ? -EINVAL : 0;
 }
 
-int leakrec_options_parse(int argc, char **argv, struct session_options *options,
-			  struct live_options *ret_live, pid_t **ret_pids)
+int leakrec_options_check_processes(const struct session_options *session)
 {
-	struct command_line line = {.session = *options};
-	struct session_options *session = &line.session;
-	struct option_result result;
-	int err = options_parse(&table, argc, argv, &line, &result);
+	for (size_t i = 0; i < session->nr_pids; i++) {
+		if (session->pids[i] != getpid())
+			continue;
+		diag_error("cannot record process %d: that is leakrec itself", (int)getpid());
+		return -EINVAL;
+	}
+	if (!session->scan || session->nr_pids <= HEAP_SCAN_MAX_PROCESSES)
+		return 0;
+	diag_error("--scan goes with 16 processes at most");
+	return -EINVAL;
+}
 
-	*ret_pids = line.pids.pids;
-	if (err)
-		return err;
-	session->pids = line.pids.pids;
-	session->nr_pids = line.pids.nr;
-	if (result.nr_operands)
-		session->command = result.operands;
-	if (line.is_all)
+/* What follows from the options. */
+static void complete(struct command_line *line, const struct option_result *result)
+{
+	struct session_options *session = &line->session;
+
+	session->pids = line->pids.pids;
+	session->nr_pids = line->pids.nr;
+	if (result->nr_operands)
+		session->command = result->operands;
+	if (line->is_all)
 		session->config.scope = RECORD_SYSTEM_WIDE;
 	if (session->cgroup)
 		session->config.scope = RECORD_CGROUP;
-	if (line.perf_events)
+	if (line->perf_events)
 		session->config.by = RECORD_BY_PERF;
-	session->config.has_sizes = options_has(&table, &result, "size");
+	session->config.has_sizes = options_has(&table, result, "size");
 	session->config.free_stacks |= session->mismatch;
 	session->config.in_windows = session->budget > 0;
 	/* A window closes before a ring is full, so that no process has to be stopped. */
 	if (session->budget > 0)
 		session->config.on_overload = OVERLOAD_DROP;
-	if (!session->output && !session->with_view && !live_is_wanted(&line.live) &&
+	if (!session->output && !session->with_view && !live_is_wanted(&line->live) &&
 	    !session_options_keep(session))
 		session->output = "perf.data";
-	*options = *session;
-	*ret_live = line.live;
-	if (!ret_live->every_ns)
-		ret_live->every_ns = LIVE_EVERY_NS;
-	if (options_has(&table, &result, "keep") && options_has(&table, &result, "ring")) {
-		diag_error("give either --keep, which writes all the time, or --ring");
-		return -EINVAL;
+}
+
+/* Parses @words. Returns what options_parse() does. */
+static int parse(const struct option_words *words, struct command_line *line)
+{
+	struct option_result result;
+	int err = options_parse(&table, (int)words->nr, words->words, line, &result);
+
+	if (!err && line->service) {
+		diag_error("--service has to be the first option, and cannot be in a file");
+		err = -EINVAL;
 	}
-	err = check_options(session, line.is_all);
+	if (!err && options_has(&table, &result, "keep") && options_has(&table, &result, "ring")) {
+		diag_error("give either --keep, which writes all the time, or --ring");
+		err = -EINVAL;
+	}
+	if (!err)
+		complete(line, &result);
+	return err;
+}
+
+int leakrec_options_parse(int argc, char **argv, struct session_options *session,
+			  struct leakrec_options *ret)
+{
+	struct command_line line = {.session = *session};
+	int err;
+
+	*ret = (struct leakrec_options){0};
+	err = leakrec_service_words(argc, argv, &ret->words);
+	if (!err)
+		err = parse(&ret->words, &line);
+	ret->pids = line.pids.pids;
+	if (err)
+		return err;
+	*session = line.session;
+	session->argc = (int)ret->words.nr;
+	session->argv = ret->words.words;
+	ret->live = line.live;
+	ret->followed = line.followed;
+	if (!ret->live.every_ns)
+		ret->live.every_ns = LIVE_EVERY_NS;
+	err = check_options(&line);
+	if (!err)
+		err = leakrec_options_check_processes(session);
 	return err ? err : check_live(session, &line.live);
+}
+
+void leakrec_options_deinit(struct leakrec_options *options)
+{
+	option_words_deinit(&options->words);
+	free(options->pids);
+	*options = (struct leakrec_options){0};
 }

@@ -41,6 +41,28 @@ static char *find_hierarchy(void)
 	return found;
 }
 
+static int report_no_hierarchy(const char *path)
+{
+	diag_error("cannot record cgroup %s: cgroup v2 is not mounted; mount it with "
+		   "\"mount -t cgroup2 none DIRECTORY\"",
+		   path);
+	return -ENOENT;
+}
+
+int cgroup_open_root(const char *path)
+{
+	_cleanup_free_ char *hierarchy = find_hierarchy();
+	long type;
+	int fd;
+
+	if (!hierarchy)
+		return report_no_hierarchy(path);
+	fd = open_directory(hierarchy, &type);
+	if (fd < 0)
+		diag_error("cannot open %s: %s", hierarchy, strerror(-fd));
+	return fd;
+}
+
 int cgroup_open(const char *path)
 {
 	_cleanup_free_ char *hierarchy = find_hierarchy(), *below = NULL;
@@ -50,10 +72,7 @@ int cgroup_open(const char *path)
 	if (!hierarchy) {
 		if (fd >= 0)
 			close(fd);
-		diag_error("cannot record cgroup %s: cgroup v2 is not mounted; mount it with "
-			   "\"mount -t cgroup2 none DIRECTORY\"",
-			   path);
-		return -ENOENT;
+		return report_no_hierarchy(path);
 	}
 	if (fd >= 0 && type == CGROUP2_SUPER_MAGIC)
 		return fd;

@@ -12,6 +12,9 @@
  */
 int cgroup_open(const char *path);
 
+/* Opens the root of the hierarchy. @path is for messages. Returns the same. */
+int cgroup_open_root(const char *path);
+
 /* Opens the cgroup that @pid is in. Returns a descriptor or a negative errno; reports nothing. */
 int cgroup_open_of(pid_t pid);
 

@@ -4,6 +4,7 @@
 #define LEAKTOOLS_RECORDER_SESSION_OPTIONS_H
 
 #include "common/live_status.h"
+#include "common/service/service_manager.h"
 #include "probes/resources/resource_specs.h"
 #include "recorder/conditions/condition.h"
 #include "recorder/events/record_events.h"
@@ -17,6 +18,7 @@
 struct session_options {
 	const pid_t *pids; /* processes to attach to; none if @command is given */
 	size_t nr_pids;
+	bool pids_are_found;	      /* not named: those that have ended are left out */
 	bool with_children;	      /* of @pids: those that exist already, and theirs */
 	const char *cgroup;	      /* with RECORD_CGROUP: its path */
 	char *const *command;	      /* argv to start, or NULL */
@@ -35,7 +37,8 @@ struct session_options {
 	struct resource_specs *resources; /* what is recorded besides memory */
 	int argc;			  /* the tool's own command line, for the file's header */
 	char *const *argv;
-	bool tells_way; /* say what records, and why */
+	struct service_manager *manager; /* is told how the recording goes; NULL: nobody is */
+	bool tells_way;			 /* say what records, and why */
 	bool with_view;
 	int view_fd; /* a pipe to the viewer, which gets the recording, too; taken over; -1: none */
 	pid_t live_parser; /* it reads @view_fd, and must not hold up the recording; 0: none does */

@@ -77,6 +77,22 @@ static void tell_status(const struct session *session)
 	live_status_set(&status->paused_ns, backpressure_paused_ns(session->backpressure));
 }
 
+/*
+ * Tells the service manager, which ends this process if it does not hear from it for some time: so
+ * only after a round. It hears at once that the recording has begun.
+ */
+static void tell_manager(const struct session *session, bool is_first)
+{
+	const struct ring_reader *reader = &session->rounds.reader;
+	struct service_manager *manager = session->options->manager;
+
+	if (manager && (is_first || service_manager_is_due(manager, clock_now_ns())))
+		service_manager_say(manager,
+				    "recording %zu process%s: %" PRIu64 " events, %" PRIu64 " lost",
+				    session->nr_pids, quantity_word(session->nr_pids, "", "es"),
+				    reader->samples, reader->lost);
+}
+
 /* Samples the targets' memory if it is time, or the last one. Rings that fill up go first. */
 static int sample_memory(struct session *session, bool is_last)
 {
@@ -184,6 +200,7 @@ static int record(struct session *session)
 	/* A command, and the view, have the terminal for themselves. */
 	if (!session->options->command && !session->options->with_view)
 		record_line_init(&line, session->start_ns);
+	tell_manager(session, true);
 	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
 		err = session_has_signal(session) ? 1
 						  : rounds_wait(rounds, session->signal_fd,
@@ -197,10 +214,14 @@ static int record(struct session *session)
 		if (!err)
 			err = run_round(session);
 		tell_status(session);
+		if (!err)
+			tell_manager(session, false);
 		record_line_update(&line, clock_now_ns(), session_end_ns(session),
 				   rounds->reader.samples);
 	}
 	record_line_end(&line);
+	if (session->options->manager)
+		service_manager_say_stopping(session->options->manager);
 	session_note_signal(session);
 	/* Marks that became due after the last round. */
 	if (!err)

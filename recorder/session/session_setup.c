@@ -180,7 +180,10 @@ static int list_processes(struct session *session)
 	return err;
 }
 
-/* Plans the probes of the processes. A child that cannot be recorded, or has ended, is left out. */
+/*
+ * Plans the probes of the processes. One that was not named, such as a child, is left out if it
+ * cannot be recorded or has ended.
+ */
 static int plan_processes(struct session *session)
 {
 	struct process_list *list = &session->all_processes;
@@ -191,7 +194,7 @@ static int plan_processes(struct session *session)
 	if (!session->start_ticks)
 		return err ? err : -ENOMEM;
 	for (size_t i = 0; i < list->nr && !err; i++) {
-		bool is_named = i < session->options->nr_pids;
+		bool is_named = i < session->options->nr_pids && !session->options->pids_are_found;
 		struct process_stat status = {0};
 
 		process_stat_read(list->pids[i], &status);
@@ -204,6 +207,10 @@ static int plan_processes(struct session *session)
 		}
 	}
 	session->nr_pids = list->nr = nr;
+	if (!err && !nr) {
+		diag_error("cannot record any of the processes: see above");
+		return -ESRCH;
+	}
 	return err;
 }
 

@@ -415,5 +415,7 @@ int session_start(struct session *session)
 	limit_rights(session);
 	privileges_ease_priority(session->priority_before);
 	report_start(session);
+	if (session->options->manager)
+		service_manager_set_ready(session->options->manager);
 	return 0;
 }

@@ -51,8 +51,8 @@ gone_pid() {
 	refused 2 "call-graph" "$BIN/leakrec" --call-graph lbr -p $$
 	refused 2 "call-graph" "$BIN/leakrec" --call-graph dwarf,99999999 -p $$
 	refused 2 "-d" "$BIN/leakrec" -d never -p $$
-	refused 2 "give either -p PID, -a, --cgroup PATH, or a command" "$BIN/leakrec"
-	refused 2 "give either -p PID, -a, --cgroup PATH, or a command" "$BIN/leakrec" -p $$ -- true
+	refused 2 "give either -p PID, -a, --cgroup PATH, --unit UNIT, --program FILE, or a command" "$BIN/leakrec"
+	refused 2 "give either -p PID, -a, --cgroup PATH, --unit UNIT, --program FILE, or a command" "$BIN/leakrec" -p $$ -- true
 }
 
 @test "bad input: a command that does not exist, or maps no allocator" {

@@ -162,5 +162,5 @@ assert_two_of_one_pid() {
 	run -2 "$BIN/leakrec" -a -p 1
 	run -2 "$BIN/leakrec" -a --cgroup /
 	run -2 "$BIN/leakrec" --cgroup / -- true
-	[[ $output == "leakrec: give either -p PID, -a, --cgroup PATH, or a command to record;"* ]]
+	[[ $output == "leakrec: give either -p PID, -a, --cgroup PATH, --unit UNIT, --program FILE, or a command to record;"* ]]
 }

@@ -1,0 +1,202 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec as a service: options from files, processes that are waited for and followed across restarts, and what the
+# service manager and the journal are told. support/service_manager.py takes systemd's place.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+	HIERARCHY=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	if [[ -z $HIERARCHY ]]; then
+		mkdir cgroup2
+		mount -t cgroup2 none cgroup2
+		HIERARCHY=$PWD/cgroup2
+	fi
+	NAME=leaky$$-$BATS_TEST_NUMBER
+	SLICE=$HIERARCHY/leaktools$$-$BATS_TEST_NUMBER.slice
+	mkdir "$SLICE" "$SLICE/leaktools.slice" "$SLICE/user.service" "$SLICE/user.service/$NAME.service"
+	UNIT=$SLICE/leaktools.slice/$NAME.service
+	mkdir etc
+}
+
+teardown() {
+	local status=0
+
+	common_teardown || status=1
+	wait_until 60 remove_slice || status=1
+	return $status
+}
+
+remove_slice() {
+	find "$SLICE" -depth -type d -exec rmdir {} + 2>/dev/null || [[ ! -e $SLICE ]]
+}
+
+# enter CGROUP COMMAND...: starts the command in the cgroup, as LIFE_PID.
+enter() {
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' enter "$@" >/dev/null 3>&- &
+	LIFE_PID=$!
+	STARTED_PIDS+=("$LIFE_PID")
+}
+
+# As systemd does it: each life has a cgroup of its own.
+begin_life() {
+	mkdir "$UNIT"
+	enter "$UNIT" "$TARGETS/leaky_daemon" --requests 0 --interval-us 1000
+}
+
+end_life() {
+	kill -KILL "$LIFE_PID"
+	wait "$LIFE_PID" || true
+	wait_until 60 rmdir "$UNIT" 2>/dev/null
+}
+
+# manage SECONDS COMMAND...: runs the command as a service. What it says is in leakrec.err.
+manage() {
+	"$SOURCE_DIR/test/integration/support/service_manager.py" "$PWD/told" "$@" 2>leakrec.err 3>&- &
+	MANAGER_PID=$!
+	STARTED_PIDS+=("$MANAGER_PID")
+}
+
+stop_manager() {
+	kill -TERM "$MANAGER_PID"
+	wait "$MANAGER_PID"
+}
+
+# told TEXT TIMES: has the manager been told that so often?
+told() {
+	[[ -e told ]] && (($(grep -c -e "$1" told) >= $2))
+}
+
+says() {
+	grep -q -e "$1" "$2" 2>/dev/null
+}
+
+# True when the metrics and the state are of this life, and show a leak.
+life_is_judged() {
+	says "^process $LIFE_PID " "$NAME.live/leaks" && says '^screen 1\. growth: ' "$NAME.live/leaks" &&
+		says '^leakrec_cause_leaks{.*} 1$' "$NAME.prom"
+}
+
+kill_leakrec() {
+	kill -KILL "$(pgrep -P "$MANAGER_PID" -x leakrec)"
+	wait_until 60 told '^end -9$' 1
+	wait_until 60 told '^READY=1, WATCHDOG=1, STATUS=recording 1 process: 0 events, 0 lost$' 5
+}
+
+no_parser_is_left() {
+	! pgrep -s 0 -x leak-live >/dev/null
+}
+
+@test "service: a unit through three restarts and a kill -9, with one alert and the same causes" {
+	require_programs
+	cat >note <<-'END'
+		#!/bin/sh
+		echo run >>runs
+		cat >cause
+	END
+	chmod +x note
+	printf '%s\n' 'budget 50%' 'live %i.live' 'live-every 1' 'metrics %i.prom' 'on-leak ./note' >etc/leakrec.conf
+	# A user's own manager can give its cgroups any name.
+	enter "$SLICE/user.service/$NAME.service" sleep 1000
+	OTHER_PID=$LIFE_PID
+	manage 20 "$BIN/leakrec" --service "$PWD/etc/$NAME"
+	wait_until 60 told "^READY=1, WATCHDOG=1, STATUS=waiting for processes of $NAME\$" 1
+	for life in 1 2 3 4; do
+		begin_life
+		wait_until 60 told '^READY=1, WATCHDOG=1, STATUS=recording 1 process: 0 events, 0 lost$' "$life"
+		wait_until 60 life_is_judged
+		sed -n 's/^leakrec_cause_leaks\({.*}\) 1$/\1/p' "$NAME.prom" >"causes.$life"
+		((life < 4)) || kill_leakrec
+		end_life
+		wait_until 60 told '^end 0$' "$life"
+		cmp causes.1 "causes.$life"
+	done
+	grep -q 'function="query_font",module="leaky_daemon"' causes.1
+	wait_until 60 told 'STATUS=waiting for' 5
+	stop_manager
+	# They start commands.
+	wait_until 60 no_parser_is_left
+	kill "$OTHER_PID"
+	wait "$OTHER_PID" || true
+	assert_equal "alerts" "$(grep -c . runs)" 1
+	grep -q 'query_font' cause
+	assert_equal "file" "$(cat "$NAME.live/reported")" "query_font leaky_daemon"
+	assert_equal "stops" "$(grep -c '^STOPPING=1$' told)" 4
+	run ! grep -E 'foreign|silent' told
+	assert_equal "ends" "$(grep '^end' told | xargs)" "end 0 end 0 end 0 end -9 end 0 end -15"
+}
+
+@test "service: whoever hangs is not alive, and the target goes on" {
+	start_target leaky_daemon --requests 0 --interval-us 100
+	# Nobody reads the pipe.
+	manage 3 "$BIN/leakrec" -p "$RECORDED_PID" --call-graph none -o -
+	wait_until 60 told 'STATUS=recording 1 process' 1
+	go_target
+	wait_until 120 told '^silent$' 1
+	target_runs() { [[ $(sed 's/.*) //' "/proc/$RECORDED_PID/stat") != T* ]]; }
+	wait_until 60 target_runs
+	stop_manager
+	kill "$RECORDED_PID"
+	finish_target
+}
+
+@test "service: a program that is replaced is followed, too" {
+	cp "$TARGETS/leaky_daemon" server
+	"$BIN/leakrec" --program "$PWD/server" -o perf.data 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 says "^leakrec: waiting for processes of $PWD/server\$" leakrec.err
+	cp "$TARGETS/leaky_daemon" new
+	mv new server
+	./server --requests 0 >/dev/null 3>&- &
+	LIFE_PID=$!
+	STARTED_PIDS+=("$LIFE_PID")
+	wait_until 60 is_recording "$LEAKREC_PID"
+	# It is named only if it holds something.
+	wait_until 60 has_grown_to perf.data $(($(stat -c %s perf.data) + 3000))
+	kill "$LIFE_PID"
+	wait "$LEAKREC_PID" || fail "$(cat leakrec.err)"
+	"$BIN/leakparse" perf.data >leaks 2>/dev/null
+	says "^process $LIFE_PID server" leaks
+}
+
+@test "service: what files say, and files that are refused" {
+	run -2 "$BIN/leakrec" --service "$PWD/etc/x"
+	[[ $output == *"$PWD/etc/leakrec.conf: there is no such file"* ]]
+	printf 'budgett 2%%\n' >etc/leakrec.conf
+	run -2 "$BIN/leakrec" --service "$PWD/etc/x"
+	[[ $output == *"unknown option --budgett=2%: did you mean --budget?"* ]]
+	printf 'budget 2%%\nlive state\n' >etc/leakrec.conf
+	printf 'unset budget\nunit /%s\nduration 0.1\noutput -\n' "${SLICE#"$HIERARCHY/"}" >etc/x.conf
+	# The last word is the command line's, but the file's target is one.
+	run -2 "$BIN/leakrec" --service "$PWD/etc/x" -a
+	[[ $output == *"give either"* ]]
+	run -2 "$BIN/leakrec" --service "$PWD/etc/x" --size 3 --perf-events
+	[[ $output == *"--size needs BPF programs"* ]]
+	run -2 "$BIN/leakrec" --live state --service "$PWD/etc/x"
+	[[ $output == *"--service has to be the first option"* ]]
+	for name in ../x x/y .x '' 'a b' $'a\nb'; do
+		run -2 "$BIN/leakrec" --service "$PWD/etc/$name"
+	done
+	chmod 664 etc/x.conf
+	run -2 "$BIN/leakrec" --service "$PWD/etc/x"
+	[[ $output == *"cannot take options from $PWD/etc/x.conf: other users can write to it"* ]]
+	chmod 777 etc
+	run -2 "$BIN/leakrec" --service "$PWD/etc/x"
+	[[ $output == *"cannot take options from $PWD/etc: other users can write to it"* ]]
+	run -2 "$BIN/leakrec" --unit ../x
+	run -2 "$BIN/leakrec" --program x
+}
+
+@test "service: the journal gets priorities, others do not" {
+	: >err
+	stream=$(stat -c %d:%i err)
+	JOURNAL_STREAM=$stream "$BIN/leakrec" --nothing 2>>err || true
+	grep -q '^<3>leakrec: unknown option --nothing' err
+	JOURNAL_STREAM=1:2 "$BIN/leakrec" --nothing 2>other || true
+	grep -q '^leakrec: unknown option --nothing' other
+}
