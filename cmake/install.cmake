@@ -37,5 +37,10 @@ foreach(tool IN LISTS tools)
 endforeach()
 install(FILES completions/_leaktools DESTINATION ${data_dir}/zsh/site-functions)
 
+# leakrec@NAME.service (docs/service.md)
+configure_file(packaging/systemd/leakrec@.service.in "${PROJECT_BINARY_DIR}/systemd/leakrec@.service" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/systemd/leakrec@.service" DESTINATION lib/systemd/system)
+install(FILES packaging/systemd/leakrec.conf DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/leaktools)
+
 add_custom_target(uninstall
 	COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake VERBATIM)
