@@ -130,6 +130,12 @@ static int parse_keep(void *context, const struct option_row *row, const char *t
 		bool is_time = strpbrk(part, "hdsn");
 		uint64_t *limit = is_time ? &keep->age_ns : &keep->bytes;
 
+		/* Minutes for who thinks of 6h, MiB for who thinks of 2g. */
+		if (!is_time && strchr(part, 'm')) {
+			diag_error("--%s: %s may be minutes or MiB: write min or M", row->name,
+				   part);
+			return -EINVAL;
+		}
 		if (*limit ||
 		    (is_time ? number_parse_time(part, limit) : size_parse(part, limit)) || !*limit)
 			return options_reject(row, text);

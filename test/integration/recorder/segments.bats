@@ -236,3 +236,11 @@ has_recording() {
 	"$BIN/leakrec" --keep 1s -o other -- true
 	[[ -L other/000007.00000001.data && -f other/000008.00000001.data ]]
 }
+
+@test "segments: a limit that may be minutes or MiB is refused" {
+	for option in --keep --ring; do
+		run "$BIN/leakrec" "$option" 6h,100m -o segments -- true
+		((status == 2))
+		[[ $output == *"$option: 100m may be minutes or MiB"* ]] || fail "$output"
+	done
+}
