@@ -291,18 +291,23 @@ nap() {
 }
 
 # wait_until SECONDS COMMAND...: waits until the command succeeds. WAIT_FACTOR multiplies the time on slow machines. It
-# looks less often as time passes: a look costs 5 ms of CPU time, and other tests run meanwhile.
+# looks less often as time passes, and the longer a look takes: a look costs 5 ms of CPU time or, if it reads a
+# recording, seconds, and what is waited for needs the CPUs, too.
 wait_until() {
-	local deadline=$((SECONDS + $1 * ${WAIT_FACTOR:-1})) nap_ms=10
+	local deadline=$((SECONDS + $1 * ${WAIT_FACTOR:-1})) least_ms=10 began_us ms pause
 
 	shift
-	until "$@"; do
+	while true; do
+		began_us=${EPOCHREALTIME/[.,]/}
+		! "$@" || return 0
 		if ((SECONDS > deadline)); then
 			fail "waited in vain for: $*"
 			return
 		fi
-		nap "0.0$nap_ms"
-		((nap_ms >= 80)) || nap_ms=$((nap_ms * 2))
+		ms=$(((${EPOCHREALTIME/[.,]/} - began_us) / 1000))
+		printf -v pause 0.%03d $((ms > 999 ? 999 : ms > least_ms ? ms : least_ms))
+		nap "$pause"
+		((least_ms >= 80)) || least_ms=$((least_ms * 2))
 	done
 }
 
