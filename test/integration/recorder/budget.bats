@@ -52,8 +52,8 @@ interrupt() {
 assert_exact() {
 	kill -TERM "$RECORDED_PID" 2>/dev/null || true
 	wait "$TARGET_PID"
-	perf script -i stream.data --ns -F tid,time,event,trace >script.txt 2>/dev/null
-	python3 "$SOURCE_DIR/test/integration/support/check_windows.py" log script.txt >counts || fail "$(cat leakrec.err)"
+	perf script -i stream.data --ns -F pid,tid,time,event,trace >script.txt 2>/dev/null
+	python3 "$SOURCE_DIR/test/integration/support/check_windows.py" log script.txt "$RECORDED_PID" >counts || fail "$(cat leakrec.err)"
 	read -r NR_WINDOWS NR_EVENTS <counts
 	grep -q " 0 events lost" leakrec.err || fail "$(cat leakrec.err)"
 }

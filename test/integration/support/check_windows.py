@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""check_windows.py LOG SCRIPT: compares a recording in windows with what the target steady_calls noted.
+"""check_windows.py LOG SCRIPT PID: compares a recording in windows with what the target steady_calls, PID, noted.
 
-SCRIPT is what `perf script --ns -F tid,time,event,trace` prints. Each call that lies within a window must be in the
-recording, each recorded event must be one of the calls, at its time, and each return must have its entry in the same
-window. Prints "NR_WINDOWS NR_EVENTS"."""
+SCRIPT is what `perf script --ns -F pid,tid,time,event,trace` prints. What children of the target do is not in the
+log: on a busy machine, one may still run when the next window opens, and is recorded then. Each call that lies within a
+window must be in the recording, each recorded event must be one of the calls, at its time, and each return must have its
+entry in the same window. Prints "NR_WINDOWS NR_EVENTS"."""
 import bisect
 import collections
 import re
 import sys
 
-LINE = re.compile(r"^\s*(\d+)\s+(\d+)\.(\d+):\s+([\w.]+):(\w+): (.*)$")
+LINE = re.compile(r"^\s*(\d+)/(\d+)\s+(\d+)\.(\d+):\s+([\w.]+):(\w+): (.*)$")
 
 
 def fail(*what):
@@ -18,20 +19,20 @@ def fail(*what):
     sys.exit(1)
 
 
-def read_script(path):
+def read_script(path, pid):
     windows, events = [], []
     for line in open(path, encoding="utf8"):
         match = LINE.match(line)
         if not match:
             continue
-        tid, time = int(match[1]), int(match[2]) * 10**9 + int(match[3])
-        name, fields = match[5], dict(re.findall(r"(\w+)=(\S+)", match[6]))
+        tid, time = int(match[2]), int(match[3]) * 10**9 + int(match[4])
+        name, fields = match[6], dict(re.findall(r"(\w+)=(\S+)", match[7]))
         if name == "window":
             is_open = int(fields["open"], 0)
             if is_open == (bool(windows) and len(windows[-1]) == 1):
                 fail("window samples do not alternate at", time)
             windows.append([time]) if is_open else windows[-1].append(time)
-        elif match[4].startswith("leakrec") and match[4] != "leakrec":
+        elif match[5].startswith("leakrec") and match[5] != "leakrec" and int(match[1]) == pid:
             events.append((time, tid, name, fields))
     if windows and len(windows[-1]) == 1:
         fail("the last window does not end")
@@ -52,7 +53,7 @@ def kinds_of(name, fields):
 
 
 def main():
-    windows, events = read_script(sys.argv[2])
+    windows, events = read_script(sys.argv[2], int(sys.argv[3]))
     opens = [window[0] for window in windows]
 
     def window_at(time):
