@@ -170,9 +170,9 @@ assert_estimate() {
 
 @test "budget: SIGKILL leaves nothing" {
 	own_libc
-	start_churn --threads 2
+	start_churn --resting --threads 2
 	go_target
-	for _ in {1..12}; do
+	for _ in {1..6}; do
 		: >leakrec.err
 		"$BIN/leakrec" --budget 50% -p "$RECORDED_PID" -o killed.data 2>leakrec.err 3>&- &
 		LEAKREC_PID=$!

@@ -77,7 +77,7 @@ assert_end_line() {
 }
 
 @test "ring: a target that grows is written at its limit, with the stacks of what it held before" {
-	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 3
+	start_churn --resting --threads 1 --leak-every 3
 	ring 1s --when rss=60M
 	go_target
 	wait_until 60 has_written 1 rss=60M
@@ -98,17 +98,17 @@ assert_end_line() {
 }
 
 @test "ring: growth has it written, and a target that does not grow does not" {
-	start_target endless_churn --progress "$PWD/progress" --threads 1
+	start_churn --resting --threads 1
 	ring 24s --when rss+=30M/m --when rss=10G
 	go_target
-	wait_until 60 has_made 300000
+	wait_until 60 has_made 40000
 	finish_churn
 	finish_leakrec
 	assert_equal "directories" "$(find ring -mindepth 1 | wc -l)" 0
 	assert_end_line ", 0 written, the last [0-9.]+ m?s not written: ring$"
 
 	rm target.in target.out
-	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 3
+	start_churn --resting --threads 1 --leak-every 3
 	ring 24s --when rss+=30M/m --when rss=10G
 	go_target
 	wait_until 60 has_written 1 rss+=30M/m
@@ -122,7 +122,7 @@ assert_end_line() {
 @test "ring: SIGUSR2 has it written each time, with all that was recorded before" {
 	local made dir
 
-	start_target endless_churn --progress "$PWD/progress" --threads 2 --leak-every 97
+	start_churn --resting --threads 2 --leak-every 97
 	ring 5min,64M
 	go_target
 	wait_until 60 has_made 20000
@@ -146,7 +146,7 @@ assert_end_line() {
 }
 
 @test "ring: at the end it is what one recording is" {
-	start_target endless_churn --progress "$PWD/progress" --threads 4 --leak-every 97
+	start_churn --resting --threads 4 --leak-every 97
 	ring 24s --when end
 	go_target
 	wait_until 60 has_made 100000
@@ -169,7 +169,7 @@ skip_unless_ends_are_known() {
 
 @test "ring: a fatal signal of the target has it written, an exit does not" {
 	skip_unless_ends_are_known
-	start_target endless_churn --progress "$PWD/progress" --threads 2 --leak-every 97
+	start_churn --resting --threads 2 --leak-every 97
 	ring 24s --when signal
 	go_target
 	wait_until 60 has_made 20000
@@ -182,7 +182,7 @@ skip_unless_ends_are_known() {
 	assert_end_line ", 0 events lost,.* 1 written: ring$"
 
 	rm -rf ring target.in target.out
-	start_target endless_churn --progress "$PWD/progress" --threads 2 --leak-every 97
+	start_churn --resting --threads 2 --leak-every 97
 	ring 24s --when signal
 	go_target
 	wait_until 60 has_made 20000
@@ -201,11 +201,11 @@ skip_unless_ends_are_known() {
 @test "ring: a full disk costs the oldest part, and the recording goes on" {
 	mkdir disk
 	mount -t tmpfs -o size=6m tmpfs disk || skip "tmpfs cannot be mounted"
-	start_target endless_churn --progress "$PWD/progress" --threads 2 --leak-every 97
+	start_churn --resting --threads 2 --leak-every 97
 	attach --ring 24s -o disk/ring --call-graph fp -z0
 	go_target
 	# Two segments of 2 s, and each has more than a third of the disk.
-	wait_until 60 has_made 200000
+	wait_until 60 has_made 100000
 	kill -USR2 "$LEAKREC_PID"
 	wait_until 60 has_failed
 	assert_advances
@@ -232,7 +232,7 @@ has_failed() {
 }
 
 @test "ring: leakrec killed leaves what was written, and the target runs on" {
-	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	start_churn --resting --threads 1 --leak-every 97
 	ring 24s
 	go_target
 	wait_until 60 has_made 20000
@@ -256,7 +256,7 @@ has_failed() {
 
 @test "ring: conditions of a cgroup" {
 	make_cgroup || skip "no cgroup of version 2 can be made"
-	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 3
+	start_churn --resting --threads 1 --leak-every 3
 	echo "$RECORDED_PID" >"$CGROUP/cgroup.procs"
 	if [[ ! -e $CGROUP/memory.events ]]; then
 		run "$BIN/leakrec" -p "$RECORDED_PID" --ring 24s --when memory.max -o ring
@@ -276,7 +276,7 @@ has_failed() {
 }
 
 @test "ring: memory is bounded, and what it has no room for is said" {
-	start_target endless_churn --progress "$PWD/progress" --threads 2 --leak-every 97
+	start_churn --resting --threads 4 --leak-every 97
 	ring 1h,64M -z0
 	go_target
 	wait_until 120 contains leakrec.err "64.0 MiB have room for the last "

@@ -61,7 +61,7 @@ assert_held() {
 }
 
 @test "segments: together they have what one recording has" {
-	start_target endless_churn --progress "$PWD/progress" --threads 4 --leak-every 97
+	start_churn --resting --threads 4 --leak-every 97
 	keep 24s
 	go_target
 	wait_until 60 has_segment 3
@@ -77,7 +77,7 @@ assert_held() {
 	local file files=()
 
 	require_program perf
-	start_target endless_churn --progress "$PWD/progress" --threads 2 --leak-every 97
+	start_churn --resting --threads 2 --leak-every 97
 	keep 1s
 	go_target
 	wait_until 60 has_dropped_first 16
@@ -106,11 +106,11 @@ assert_held() {
 }
 
 @test "segments: leakparse reads them while they are written" {
-	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	start_churn --resting --threads 1 --leak-every 97
 	keep 1s
 	go_target
 	wait_until 60 has_dropped_first 14
-	for _ in {1..20}; do
+	for _ in {1..8}; do
 		read_segments
 		assert_seamless
 	done
@@ -121,7 +121,7 @@ assert_held() {
 }
 
 @test "segments: after kill -9 of leakrec, all are readable up to its last flush" {
-	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	start_churn --resting --threads 1 --leak-every 97
 	keep 1s
 	go_target
 	wait_until 60 has_dropped_first 14
@@ -145,7 +145,7 @@ assert_held() {
 	: >segments/000001.00000001.data
 	: >segments/000001.00000002.data
 	touch -d "1 year" segments/000001.00000001.data
-	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	start_churn --resting --threads 1 --leak-every 97
 	keep 1s
 	go_target
 	are_gone() { ! compgen -G "segments/000001.*" >/dev/null; }
@@ -161,7 +161,7 @@ has_recording() {
 
 @test "segments: a target that is started again is another recording in the same directory" {
 	for _ in 1 2; do
-		start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+		start_churn --resting --threads 1 --leak-every 97
 		keep 24s
 		go_target
 		wait_until 60 has_made 20000
@@ -180,7 +180,7 @@ has_recording() {
 }
 
 @test "segments: a missing one is a loss" {
-	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	start_churn --resting --threads 1 --leak-every 97
 	keep 1s
 	go_target
 	wait_until 60 has_dropped_first 14
@@ -195,7 +195,7 @@ has_recording() {
 @test "segments: a full disk ends the recording, and what was recorded is readable" {
 	mkdir disk
 	mount -t tmpfs -o size=6m tmpfs disk || skip "tmpfs cannot be mounted"
-	start_target endless_churn --progress "$PWD/progress" --threads 2 --leak-every 97
+	start_churn --resting --threads 2 --leak-every 97
 	attach --keep 24s -o disk/segments --call-graph fp -z0
 	go_target
 	status=0
@@ -209,7 +209,7 @@ has_recording() {
 }
 
 @test "segments: the directory's owner has them, and other directories are refused" {
-	start_target endless_churn --progress "$PWD/progress" --threads 1 --leak-every 97
+	start_churn --resting --threads 1 --leak-every 97
 	chmod 711 .
 	export SUDO_UID=65534 SUDO_GID=65534
 	keep 1s

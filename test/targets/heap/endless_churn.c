@@ -9,7 +9,8 @@
  * The threads exist before the recorder starts, and end only with the process. So glibc allocates
  * and frees nothing for them during the recording, and all events are exact.
  *
- * SIGUSR1 slows all of them down to 16,000 pairs in a second, for what needs no load.
+ * SIGUSR1 slows all of them down to 16,000 pairs in a second, for what needs no load; --resting
+ * does so from the beginning.
  *
  * --progress FILE: for each thread, the number of its pairs, 64 bytes apart, for a reader that
  * checks whether the threads run. After the room for MAX_THREADS and MAX_CHILDREN comes the number
@@ -219,6 +220,7 @@ int main(int argc, char **argv)
 		truth_die("endless_churn: at most 1024 threads and 64 children\n");
 	first_pid = getpid();
 	share(progress_path(argc, argv));
+	atomic_store(&shared->is_resting, truth_flag(argc, argv, "--resting"));
 	handle_signals();
 	pthread_barrier_init(&go, NULL, (unsigned int)nr_threads + 1);
 	for (long i = 0; i < nr_threads; i++)
