@@ -21,14 +21,14 @@ hold_everything() {
 }
 
 @test "churn: threads inside malloc lose nothing" {
-	hold_everything 15 1000
+	hold_everything 8 1000
 	run ! grep -v ^held blocks
 }
 
 @test "churn: chunks on their way from fastbins are not lost" {
-	GLIBC_TUNABLES=glibc.malloc.tcache_count=0 hold_everything 10 500 --fastbins
+	GLIBC_TUNABLES=glibc.malloc.tcache_count=0 hold_everything 6 500 --fastbins
 }
 
 @test "churn: what is in the cache of a thread that ends is not lost" {
-	GLIBC_TUNABLES=glibc.malloc.tcache_count=100 hold_everything 20 5 --threads
+	GLIBC_TUNABLES=glibc.malloc.tcache_count=100 hold_everything 10 5 --threads
 }

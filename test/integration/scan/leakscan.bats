@@ -49,7 +49,7 @@ refused() {
 }
 
 @test "leakscan: refuses a process that is traced" {
-	start_reach reach_churn
+	start_reach reach_churn --paced
 	mkfifo commands
 	"$TARGETS/debugger" "$REACH_PID" <>commands >debugger.out 2>&1 3>&- &
 	STARTED_PIDS+=($!)
@@ -60,7 +60,7 @@ refused() {
 }
 
 @test "leakscan: a process that is stopped stays so, one that runs goes on" {
-	start_reach reach_churn
+	start_reach reach_churn --paced
 	leakscan >screen
 	assert_runs
 	kill -STOP "$REACH_PID"
@@ -118,6 +118,7 @@ switches_of() {
 	STARTED_PIDS+=("$scan")
 	until read -r _ _ state _ <"/proc/$REACH_PID/stat" && [[ $state == t ]]; do
 		! has_ended "$scan"
+		nap 0.002
 	done
 	touch quiet
 	wait "$scan"
@@ -138,7 +139,7 @@ os.posix_spawn("/bin/true", ["true"], {}, file_actions=actions)' 3>&- &
 }
 
 @test "leakscan: --pause-limit lets the process go" {
-	start_reach reach_churn --mib 100
+	start_reach reach_churn --paced --mib 100
 	refused "leakscan -p $REACH_PID " -p "$REACH_PID" --pause-limit 2ms
 	assert_runs
 	leakscan --pause-limit 20 --once >screen
@@ -155,6 +156,7 @@ disturb() {
 	STARTED_PIDS+=("$scan")
 	until read -r _ _ state _ <"/proc/$REACH_PID/stat" && [[ $state == t ]]; do
 		! has_ended "$scan" || return 1
+		nap 0.002
 	done
 	kill "-$1" "$scan"
 	if ! wait_until 10 has_ended "$scan"; then
@@ -166,7 +168,7 @@ disturb() {
 }
 
 @test "leakscan: when it is killed or stopped, the process goes on" {
-	start_reach reach_churn --mib 200
+	start_reach reach_churn --paced --mib 200
 	wait_until 60 disturb KILL
 	assert_runs
 	wait_until 60 disturb STOP
@@ -178,7 +180,7 @@ disturb() {
 @test "leakscan: while nobody reads its message, the process goes on" {
 	local message scan status=0
 
-	start_reach reach_churn --mib 100
+	start_reach reach_churn --paced --mib 100
 	mkfifo message
 	exec {message}<>message
 	head -c 65536 /dev/zero >&"$message" # a full pipe

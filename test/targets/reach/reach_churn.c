@@ -2,7 +2,8 @@
 /*
  * Four threads that allocate and release all the time, and lose nothing. With --mib N, also as much
  * memory in small blocks. With --fastbins, what they release goes through fastbins, which glibc
- * empties again and again. With --threads, they start threads that fill their caches and end.
+ * empties again and again. With --threads, they start threads that fill their caches and end. With
+ * --paced, they do not keep the CPUs busy, but none of them sleeps for longer than a millisecond.
  * Prints "truth rounds N" for each line on stdin.
  */
 #include "truth.h"
@@ -15,6 +16,7 @@
 #define CACHED	 100
 
 static _Atomic long rounds;
+static bool is_paced;
 
 static void *churn(void *context)
 {
@@ -35,7 +37,8 @@ static void *churn(void *context)
 		} else {
 			held[slot] = malloc(size);
 		}
-		atomic_fetch_add(&rounds, 1);
+		if (atomic_fetch_add(&rounds, 1) % 256 == 0 && is_paced)
+			usleep(1000);
 	}
 	return NULL;
 }
@@ -101,6 +104,7 @@ int main(int argc, char **argv)
 	char line[16];
 
 	setvbuf(stdout, NULL, _IONBF, 0);
+	is_paced = truth_flag(argc, argv, "--paced");
 	if (fastbins && !mallopt(M_MXFAST, 160))
 		return 1;
 	for (long i = 0; i < mib * 8192; i++) {
