@@ -84,8 +84,8 @@ assert_descriptors() {
 	require_way "$1"
 	record_idle 1 --record-by "$1"
 	for_two=$NR_DESCRIPTORS
-	record_idle 1000 --record-by "$1"
-	((NR_DESCRIPTORS <= for_two)) || fail "$NR_DESCRIPTORS descriptors for 1,001 threads, $for_two for two"
+	record_idle 300 --record-by "$1"
+	((NR_DESCRIPTORS <= for_two)) || fail "$NR_DESCRIPTORS descriptors for 301 threads, $for_two for two"
 }
 
 @test "many threads: descriptors" {
