@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Many threads and busy loops on few CPUs, in every mode of recording. Nothing is lost, nothing is invented, and the
-# kernel does not complain. Each test's target runs for half a second, or for STRESS_SECONDS; test/vm/run runs it
+# kernel does not complain. Each test's target runs for 0.3 seconds, or for STRESS_SECONDS; test/vm/run runs it
 # for longer, on other kernels.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
-MS_EACH=500
+MS_EACH=300
 [[ -z ${STRESS_SECONDS:-} ]] || MS_EACH=$((STRESS_SECONDS * 1000))
 LOOPS=${STRESS_LOOPS:-3}
 
@@ -60,11 +60,11 @@ record_busy() {
 	parse
 }
 
-# Nothing that the kernel has logged since setup matches test/vm/complaints.
+# Nothing that the kernel has logged since setup matches test/vm/complaints, except about crashes of other programs.
 assert_kernel_silent() {
 	dmesg | awk -v last="$last_message" '{ line[NR] = $0 } $0 == last { first = NR }
 		END { for (i = first + 1; i <= NR; i++) print line[i] }' >kernel
-	if grep -E -f "$SOURCE_DIR/test/vm/complaints" kernel; then
+	if grep -v '\btraps: ' kernel | grep -E -f "$SOURCE_DIR/test/vm/complaints"; then
 		fail "the kernel complained"
 	fi
 }
