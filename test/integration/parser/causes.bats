@@ -15,7 +15,7 @@ teardown() {
 }
 
 @test "causes: a leak that is spread over 500 stacks is one cause, their common caller" {
-	record_command "many_stacks --leaks 500 --interval-us 2000"
+	record_evenly "many_stacks --leaks 500 --interval-us 2000"
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -q "^1\. growth: 500 blocks, .* in 500 stacks, +" screen || fail "$(cat screen)"
 	# The largest callee has a tenth.
@@ -39,7 +39,7 @@ teardown() {
 }
 
 @test "causes: the shares of parts are those of all stacks, however many" {
-	record_command "many_stacks --leaks 1500 --interval-us 500"
+	record_evenly "many_stacks --leaks 1500 --interval-us 500"
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -qE '^1\. growth: 1,?500 blocks, .* in 1500 stacks' screen || fail "$(cat screen)"
 	grep -qE '^   via level_0_[0-9] 10 %, level_0_[0-9] 10 %, level_0_[0-9] 10 %, 7 more$' screen ||
@@ -47,13 +47,13 @@ teardown() {
 }
 
 @test "causes: --limit counts causes" {
-	record_command "many_stacks --leaks 500 --interval-us 1000"
+	record_evenly "many_stacks --leaks 500 --interval-us 1000"
 	"$BIN/leakparse" --summary --limit 1 -i perf.data >screen
 	grep -q '^1\. growth: 500 blocks' screen || fail "$(cat screen)"
 }
 
 @test "causes: leaks with only a calling loop in common are several causes" {
-	record_command "leak_kinds"
+	record_evenly "leak_kinds"
 	"$BIN/leakparse" --summary --limit 20 -i perf.data >screen
 	for function in open_session enqueue_message 'parse_header|hostile|script'; do
 		grep -A2 -E '^[0-9]+\. (growth|overdue): [0-9]+ blocks, [0-9.]+ [a-zA-Z]+,? ' screen |
@@ -66,7 +66,7 @@ teardown() {
 }
 
 @test "causes: of parts that come together, the functions are named that asked for the memory" {
-	record_command "joint_parts"
+	record_evenly "joint_parts"
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -q '^1\. growth: 900 blocks, .* in 3 stacks, +' screen || fail "$(cat screen)"
 	grep -qE '^   handle_request \(joint_parts.c:[0-9]+\) < main' screen || fail "$(cat screen)"
@@ -83,7 +83,7 @@ teardown() {
 }
 
 @test "causes: where all ways lead to one function, the row is named after it" {
-	record_command "joint_parts --ways"
+	record_evenly "joint_parts --ways"
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -q '^1\. growth: 1200 blocks, .* in 4 stacks, +' screen || fail "$(cat screen)"
 	grep -qE '^   match_font \(joint_parts.c:[0-9]+\) < draw_(text|menu) < handle_request < main' screen ||
@@ -112,11 +112,18 @@ teardown() {
 }
 
 @test "causes: what an exited process held is not held at the end" {
+	mkfifo nothing
 	"$BIN/leakrec" bash -c 'for i in 1 2 3; do sort </dev/null; done; :' 2>leakrec.err
 	"$BIN/leakparse" --summary perf.data >screen
 	grep -qE ' stacks, held when their processes exited, certainly not freed$' screen || fail "$(cat screen)"
 	run ! grep 'held at the end' screen
-	"$BIN/leakrec" -d 2 bash -c 'for i in 1 2 3; do sort </dev/null; done; sleep 5; :' 2>leakrec.err
+	"$BIN/leakrec" -o perf.data bash -c 'for i in 1 2 3; do sort </dev/null; done; : >sorted; read -r _ <>nothing' 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 test -e sorted
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	kill_now "$(sed -n 's/.* goes on as process //p' leakrec.err)"
 	"$BIN/leakparse" --summary perf.data >screen
 	grep -qE ' stacks, [0-9]+ held at the end, [0-9]+ when their processes exited, certainly not freed$' screen ||
 		fail "$(cat screen)"

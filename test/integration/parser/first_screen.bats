@@ -45,7 +45,7 @@ teardown() {
 		}
 	END
 	gcc -O0 -o locales locales.c
-	"$BIN/leakrec" -o perf.data -- ./locales 2>leakrec.err
+	evenly "$BIN/leakrec" -o perf.data -- ./locales 2>leakrec.err
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -q '100 blocks' screen || fail "$(cat screen)"
 	if grep -qE '(growth|overdue|burst)' screen; then fail "$(cat screen)"; fi

@@ -47,7 +47,7 @@ teardown() {
 }
 
 @test "leakparse: a wrapper without a known name is recognised by what it does" {
-	record_command own_wrapper
+	record_evenly own_wrapper
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -q '^1\. .*growth: 500 blocks' screen
 	grep -qE '^   remember_session \(own_wrapper.c:[0-9]+\) < main < ' screen

@@ -318,6 +318,16 @@ prefer() {
 	chrt --all-tasks --rr --pid 1 "$1" 2>/dev/null || renice -n -20 -p "$1" >/dev/null
 }
 
+# evenly COMMAND...: runs the command whenever it can run, however busy the machine is, as prefer does. Verdicts depend on
+# times: where the target waits for a CPU, its leak looks like a burst, and its start like growth.
+evenly() {
+	if chrt --rr 1 true 2>/dev/null; then
+		chrt --rr 1 "$@"
+	else
+		"$@"
+	fi
+}
+
 # set_niceness N: of the test's own shell, and of what it starts from now on. A shell that waits for its turn behind a
 # busy target lets the target fill the recording meanwhile.
 set_niceness() {
@@ -416,18 +426,23 @@ record_attached() {
 	parse
 }
 
-# record_command "TARGET ARG..." [OPTION...]: the same for a target that leakrec starts.
+# record_command "TARGET ARG..." [OPTION...]: the same for a target that leakrec starts, by $RECORD_BY if that is set.
 record_command() {
 	local target
 
 	read -ra target <<<"$1"
 	shift
-	"$BIN/leakrec" -m 512 -o perf.data "$@" -- "$TARGETS/${target[0]}" "${target[@]:1}" \
+	"${RECORD_BY:-command}" "$BIN/leakrec" -m 512 -o perf.data "$@" -- "$TARGETS/${target[0]}" "${target[@]:1}" \
 		>truth 2>leakrec.err || {
 		cat leakrec.err
 		fail "leakrec failed"
 	}
 	parse
+}
+
+# record_evenly "TARGET ARG..." [OPTION...]: the same for verdicts.
+record_evenly() {
+	RECORD_BY=evenly record_command "$@"
 }
 
 # recorded NAME "TARGET ARG..." [OPTION...]: the same, but records only once for all tests of the file with that NAME.

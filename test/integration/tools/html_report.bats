@@ -10,7 +10,7 @@ load ../support/html
 
 # record NAME TARGET [ARG...]: makes NAME.data and NAME.html.
 record() {
-	leakrec -m 512 -o "$1.data" -- "$2" "${@:3}" >"$1.truth" 2>"$1.rec" && report "$1"
+	evenly leakrec -m 512 -o "$1.data" -- "$2" "${@:3}" >"$1.truth" 2>"$1.rec" && report "$1"
 }
 
 # The target loses 30 blocks, keeps 20, and is scanned.
@@ -29,7 +29,7 @@ record_scanned() {
 	report scanned
 }
 
-# On a busy machine the target's start may take so long that the tables look like a pool. Then it runs again.
+# Where the target's start takes so long that the tables look like a pool, it runs again.
 record_kinds() {
 	for _ in {1..5}; do
 		record kinds leak_kinds || return
