@@ -75,25 +75,31 @@ live_key() {
 		"$("$BIN/leakparse" perf.data 2>/dev/null | grep '^stack ' | cut -d ' ' -f 2-6)"
 }
 
+has_cause() {
+	grep -qs '^	query_font+0x' cause.*
+}
+
 @test "live: a command once for a cause, with no rights" {
 	cat >note <<-'END'
 		#!/bin/sh
 		echo run >>runs
-		cat >cause
+		cat >"cause.$$"
 		grep -E '^(Uid|Cap(Prm|Eff|Bnd)):' /proc/self/status >rights
 		ls /proc/self/fd >descriptors
 		echo "$# $1"
 	END
 	chmod +x note
 	record_live --on-leak "./note 'a;b"
+	wait_until 60 has_cause
 	wait_until 60 says "^1 'a;b" leakrec.err
-	wait_until 60 test -s descriptors
-	grep -qE '^1\. (growth|overdue): .* in leaky_daemon' cause
-	grep -q '^	query_font+0x.*leaky_daemon.c' cause
+	# On a busy machine, other causes may look like leaks, too.
+	CAUSE=$(grep -l '^	query_font+0x.*leaky_daemon.c' cause.*)
+	grep -qE '^[1-9]\. (growth|overdue|burst): .* in leaky_daemon' "$CAUSE"
 	assert_equal "capabilities" "$(sed -n 's/^Cap.*:\t//p' rights | sort -u)" 0000000000000000
 	assert_equal "descriptors" "$(wc -l <descriptors)" 4 # that of ls, too
 	end_live
-	assert_equal "runs" "$(grep -c . runs)" 1
+	assert_equal "runs" "$(grep -c . runs)" "$(find . -name 'cause.*' | wc -l)"
+	assert_equal "causes" "$(grep -l '^	query_font+0x' cause.*)" "$CAUSE"
 	[[ ! -e perf.data ]]
 	grep -q 'shown only; -o FILE keeps the recording' leakrec.err
 }

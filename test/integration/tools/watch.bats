@@ -141,7 +141,7 @@ exceeds() {
 	go_target
 	wait $! || status=$?
 	assert_equal "status" "$status" 3
-	grep -q 'growth: .* in leaky_daemon' cause
+	grep -qE '(growth|overdue|burst): .* in leaky_daemon' cause
 	wait "$LEAKREC_PID" || true
 	kill "$RECORDED_PID"
 	finish_target
