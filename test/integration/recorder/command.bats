@@ -159,7 +159,7 @@ check_daemon() {
 	wait_until 60 grep -q prog32 "/proc/$pid/comm"
 	for options in "-- ./prog32" "-p $pid" "-p $pid --with mmap" "--no-heap --with mmap -p $pid"; do
 		# shellcheck disable=SC2086 # several words
-		run -1 --separate-stderr timeout -k 5 20 "$BIN/leakrec" -o perf.data $options
+		run -1 --separate-stderr timeout -k 5 60 "$BIN/leakrec" -o perf.data $options
 		[[ $stderr == "leakrec: cannot record process "*": $PWD/prog32 is 32-bit code or "* ]] || fail "$options: $stderr"
 		[[ $stderr != *$'\n'* ]] || fail "$options: more than one line: $stderr"
 	done
