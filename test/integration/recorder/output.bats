@@ -111,7 +111,8 @@ full_disk() {
 	finish_churn
 	"$BIN/leakparse" <perf.data >leaks 2>leakparse.err || fail "$(cat leakparse.err)"
 	grep -q '^leak 3072 ' leaks
-	assert_summary lost 0
+	# Unless the machine took longer than a process may be stopped.
+	(($(truth long_stops) > 0)) || assert_summary lost 0
 	assert_summary truncated 0
 	# Most of the 2 MiB of compressed records are kept.
 	(($(summary events) > 20000)) || fail "$(summary events) events only"
