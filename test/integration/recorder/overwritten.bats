@@ -8,8 +8,7 @@ load ../support/helpers
 load ../support/system_wide
 
 # Both have an allocator. "second" has other instructions where the probes of "first" were, and notices if one is changed.
-make_programs() {
-	require_program cc
+build_programs() {
 	cat >allocator.h <<-'END'
 		#include <stddef.h>
 		#include <sys/mman.h>
@@ -81,6 +80,19 @@ make_programs() {
 	cc -O1 -fno-builtin -fno-toplevel-reorder -shared -fPIC -o first.so first.c
 	cc -O1 -fno-builtin -fno-toplevel-reorder -shared -fPIC -o second.so second.c
 	cc -O1 -o host host.c
+}
+
+# They are built once for all tests of the file.
+make_programs() {
+	local built=$BATS_FILE_TMPDIR/programs
+
+	require_program cc
+	if [[ ! -e $built ]]; then
+		mkdir "$built.new"
+		(cd "$built.new" && build_programs)
+		mv "$built.new" "$built"
+	fi
+	cp "$built"/{first,second,host} "$built"/*.so .
 	cp first program
 	cp first.so plugin.so
 }
