@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# As ending.bats, for recordings of many threads, of children, or of all processes.
+# As ending.bats, for recordings of many threads or of children.
 
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -31,16 +31,6 @@ teardown() {
 	assert_let_go
 	assert_whole
 	finish_churn
-}
-
-@test "ending of many: all processes" {
-	start_churn --threads 2
-	check_ending -a
-}
-
-@test "ending of many: all processes, by perf events" {
-	start_churn --threads 2
-	check_ending -a --perf-events
 }
 
 # has_files N: leakrec has more open: events, one for each thread and CPU.

@@ -53,7 +53,7 @@ assert_let_go() {
 	assert_runs
 	# A probe that has not been removed yet costs its CPU time, and the kernel needs some to remove it.
 	kill -USR1 "$RECORDED_PID"
-	wait_until 60 no_events
+	wait_until 120 no_events # for those of all processes
 	wait_until 60 is_unprobed
 }
 
