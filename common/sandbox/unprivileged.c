@@ -217,6 +217,68 @@ static int limit_syscalls(bool is_reader)
 	return err;
 }
 
+/* What a program needs neither to draw nor to show a window: it could reach other processes. */
+static const int refused_to_program[] = {
+	SCMP_SYS(kill),
+	SCMP_SYS(tkill),
+	SCMP_SYS(rt_sigqueueinfo),
+	SCMP_SYS(rt_tgsigqueueinfo),
+	SCMP_SYS(pidfd_send_signal),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(unshare),
+	SCMP_SYS(setns),
+	SCMP_SYS(mount),
+	SCMP_SYS(bpf),
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(userfaultfd),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(add_key),
+	SCMP_SYS(keyctl),
+	SCMP_SYS(request_key),
+};
+
+/* A window has another process, and sockets to it and to its display. */
+static const int refused_without_window[] = {
+	SCMP_SYS(socket),
+	SCMP_SYS(fork),
+	SCMP_SYS(vfork),
+};
+
+static int refuse(scmp_filter_ctx filter, const int *numbers, size_t nr)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < nr && !err; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), numbers[i], 0);
+	return err;
+}
+
+static int limit_program(bool has_window)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int err = filter ? 0 : -ENOMEM;
+
+	if (!err)
+		err = refuse(filter, refused_to_program, ARRAY_SIZE(refused_to_program));
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (!err)
+		err = seccomp_rule_add(
+			filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+			SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
+	if (!err && !has_window)
+		err = refuse(filter, refused_without_window, ARRAY_SIZE(refused_without_window));
+	if (!err && !has_window)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+				       SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+	if (!err)
+		err = seccomp_load(filter);
+	seccomp_release(filter);
+	return err;
+}
+
 void unprivileged_keep_only(const int *kept, size_t nr)
 {
 	unsigned int next = 0;
@@ -270,4 +332,16 @@ int unprivileged_confine(void)
 	if (err)
 		diag_warn("the recording is read without a system call filter: %s", strerror(-err));
 	return 0;
+}
+
+int unprivileged_program(bool has_window)
+{
+	int err;
+
+	(void)become_nobody();
+	err = drop_capabilities();
+	/* A kernel without filters leaves it nobody's rights. */
+	if (!err)
+		(void)limit_program(has_window);
+	return err;
 }

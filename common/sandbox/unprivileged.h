@@ -46,4 +46,12 @@ int unprivileged_isolate(pid_t parent);
  */
 int unprivileged_confine(void);
 
+/*
+ * For a child of root's that will execute a program which is given what others made, such as
+ * gnuplot. Gives up all capabilities, for good, and becomes nobody if it may. The program cannot
+ * signal or trace others, nor, without @has_window, start a process or connect. Returns 0 or a
+ * negative errno, not reported: its standard error is the program's.
+ */
+int unprivileged_program(bool has_window);
+
 #endif

@@ -7,104 +7,50 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 
 #define REASON_BYTES_MAX 4096
-#define STOP_TIMEOUT_MS	 2000
 #define DISPLAY_CHECK_MS 500
 
-/*
- * gnuplot reads its script from descriptor 3 as from a file. It mixes commands from standard input
- * with the events of its windows: with the x11 terminal, mouse movements cut such commands into
- * pieces.
- */
-#define SCRIPT_FD   3
-#define SCRIPT_FILE "/dev/fd/3"
-
-/* Spawns gnuplot with descriptors 0 to 3. Returns 0 or a positive errno, as posix_spawn(3). */
-static int spawn_gnuplot(pid_t *ret_pid, bool own_group, const int fds[SCRIPT_FD + 1])
+static int report_start(int err)
 {
-	/* -d: ignores start-up files, which could change the picture. */
-	char *const argv[] = {(char[]){"gnuplot"}, (char[]){"-d"}, (char[]){SCRIPT_FILE}, NULL};
-	short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t set;
-	int err;
-
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attr);
-	for (int i = 0; i <= SCRIPT_FD; i++)
-		posix_spawn_file_actions_adddup2(&actions, fds[i], i);
-	/* gnuplot must not inherit ignored and blocked signals. gnuplot_stop() needs SIGINT. */
-	sigemptyset(&set);
-	posix_spawnattr_setsigmask(&attr, &set);
-	sigaddset(&set, SIGPIPE);
-	sigaddset(&set, SIGINT);
-	posix_spawnattr_setsigdefault(&attr, &set);
-	posix_spawnattr_setpgroup(&attr, 0);
-	if (own_group)
-		flags |= POSIX_SPAWN_SETPGROUP;
-	posix_spawnattr_setflags(&attr, flags);
-	err = posix_spawnp(ret_pid, "gnuplot", &actions, &attr, argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
+	if (err == -ENOENT)
+		diag_error("gnuplot is not installed; apt-get install gnuplot-nox (pictures) or "
+			   "gnuplot-qt (windows too)");
+	else if (err == -EACCES)
+		diag_error("cannot start gnuplot: all users must be able to execute it: %s",
+			   strerror(-err));
+	else
+		diag_error("cannot start gnuplot: %s", strerror(-err));
 	return err;
 }
 
-int gnuplot_start(struct gnuplot *gnuplot, bool own_group)
+int gnuplot_start(struct gnuplot *gnuplot, enum gnuplot_group group)
 {
 	_cleanup_close_ int output_fd = memfd_create("leakplot output", MFD_CLOEXEC);
 	_cleanup_close_ int errors_fd = memfd_create("leakplot errors", MFD_CLOEXEC);
-	/* The standard input has no data and no end, so that no "pause" ends early. */
-	_cleanup_close_ int idle_fd = eventfd(0, EFD_CLOEXEC);
 	_cleanup_close_ int read_fd = -1, write_fd = -1;
 	_cleanup_fclose_ FILE *program = NULL;
-	int pipe_fds[2];
+	int pipe_fds[2], err;
 
-	if (output_fd < 0 || errors_fd < 0 || idle_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) < 0)
-		goto failed;
+	if (output_fd < 0 || errors_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return report_start(-errno);
 	read_fd = pipe_fds[0];
 	write_fd = pipe_fds[1];
 	program = fdopen(write_fd, "w");
 	if (!program)
-		goto failed;
+		return report_start(-errno);
 	/* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): its scope guard reads it */
 	write_fd = -1;
-
-	int err = spawn_gnuplot(&gnuplot->pid, own_group,
-				(int[]){idle_fd, output_fd, errors_fd, read_fd});
-	if (err == ENOENT) {
-		diag_error("gnuplot is not installed; apt-get install gnuplot-nox (pictures) or "
-			   "gnuplot-qt (windows too)");
-		return -err;
-	}
-	if (err) {
-		diag_error("cannot start gnuplot: %s", strerror(err));
-		return -err;
-	}
-	/* The PID cannot be reused before wait_for_end(). */
-	gnuplot->pidfd = pidfd_open(gnuplot->pid, 0);
+	err = gnuplot_process_start(group, (int[]){-1, output_fd, errors_fd, read_fd},
+				    &gnuplot->process);
+	if (err)
+		return report_start(err);
 	gnuplot->program = steal_ptr(program);
 	gnuplot->output_fd = steal_fd(output_fd);
 	gnuplot->errors_fd = steal_fd(errors_fd);
-	if (gnuplot->pidfd < 0) {
-		err = errno;
-		diag_error("cannot watch gnuplot: %s", strerror(err));
-		gnuplot_stop(gnuplot);
-		return -err;
-	}
 	return 0;
-
-failed:
-	err = errno;
-	diag_error("cannot start gnuplot: %s", strerror(err));
-	return -err;
 }
 
 /*
@@ -113,7 +59,7 @@ failed:
  */
 static const char *find_reason(char *messages)
 {
-	static const char mark[] = "\"" SCRIPT_FILE "\" line ";
+	static const char mark[] = "\"" GNUPLOT_SCRIPT_FILE "\" line ";
 	const char *reason = NULL;
 	char *rest = messages;
 
@@ -185,21 +131,6 @@ static int copy_output(int from, int to)
 	return len < 0 ? -errno : 0;
 }
 
-/* Waits until gnuplot exits. */
-static int wait_for_end(const struct gnuplot *gnuplot, int *ret_status)
-{
-	*ret_status = 0;
-	while (waitpid(gnuplot->pid, ret_status, 0) < 0) {
-		if (errno == EINTR)
-			continue;
-		int err = errno;
-
-		diag_error("cannot wait for gnuplot: %s", strerror(err));
-		return -err;
-	}
-	return 0;
-}
-
 /* Ignores EPIPE from a gnuplot that has exited; its exit status tells more. */
 static void end_program(struct gnuplot *gnuplot)
 {
@@ -210,22 +141,13 @@ static void end_program(struct gnuplot *gnuplot)
 
 static void close_descriptors(struct gnuplot *gnuplot)
 {
-	if (gnuplot->pidfd >= 0)
-		close(gnuplot->pidfd);
 	close(gnuplot->output_fd);
 	close(gnuplot->errors_fd);
 }
 
 void gnuplot_stop(struct gnuplot *gnuplot)
 {
-	struct pollfd end = {.fd = gnuplot->pidfd, .events = POLLIN};
-	int status;
-
-	/* On SIGINT, gnuplot closes its windows and exits. SIGKILL leaves windows of qt open. */
-	kill(gnuplot->pid, SIGINT);
-	if (gnuplot->pidfd < 0 || poll(&end, 1, STOP_TIMEOUT_MS) <= 0)
-		kill(gnuplot->pid, SIGKILL);
-	wait_for_end(gnuplot, &status);
+	gnuplot_process_end(&gnuplot->process, true);
 	/* Close this after gnuplot's exit: flushing before could block. */
 	end_program(gnuplot);
 	close_descriptors(gnuplot);
@@ -233,11 +155,14 @@ void gnuplot_stop(struct gnuplot *gnuplot)
 
 int gnuplot_finish(struct gnuplot *gnuplot, int output_fd)
 {
-	int status;
+	int status, err;
 
 	end_program(gnuplot);
-	int err = wait_for_end(gnuplot, &status);
-	if (status) {
+	status = gnuplot_process_end(&gnuplot->process, false);
+	err = status < 0 ? status : 0;
+	if (err) {
+		diag_error("cannot wait for gnuplot: %s", strerror(-err));
+	} else if (status) {
 		report_failure(gnuplot, status);
 		err = -EIO;
 	}
@@ -265,7 +190,7 @@ int gnuplot_finish_window(struct gnuplot *gnuplot, int signal_fd)
 {
 	struct pollfd fds[] = {
 		{.fd = signal_fd, .events = POLLIN},
-		{.fd = gnuplot->pidfd, .events = POLLIN},
+		{.fd = gnuplot->process.pidfd, .events = POLLIN},
 	};
 	int nr_ready = 0;
 
@@ -295,7 +220,7 @@ int gnuplot_terminals(char **ret)
 		diag_error("cannot ask gnuplot for its terminals: %s", strerror(errno));
 		return -errno;
 	}
-	int err = gnuplot_start(&gnuplot, false);
+	int err = gnuplot_start(&gnuplot, GNUPLOT_OURS);
 	if (err)
 		return err;
 	fputs("set print '-'\nprint ' '.GPVAL_TERMINALS.' '\n", gnuplot.program);

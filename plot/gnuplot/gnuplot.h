@@ -9,25 +9,23 @@
 #ifndef LEAKTOOLS_PLOT_GNUPLOT_H
 #define LEAKTOOLS_PLOT_GNUPLOT_H
 
-#include <stdbool.h>
+#include "plot/gnuplot/gnuplot_process.h"
+
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/types.h>
 
 struct gnuplot {
-	pid_t pid;
-	int pidfd;     /* readable once gnuplot has ended */
+	struct gnuplot_process process;
 	FILE *program; /* the script: gnuplot executes what is written here */
 	int output_fd; /* standard output, in memory */
 	int errors_fd; /* standard error, in memory */
 };
 
 /*
- * Starts gnuplot with default settings, without the user's start-up files. In its own process group
- * (@own_group), it does not receive the terminal's Ctrl-C. Returns 0, or a negative errno after
- * reporting it; do not call gnuplot_finish() then.
+ * Starts gnuplot with default settings, without the user's start-up files. Returns 0, or a negative
+ * errno after reporting it; do not call gnuplot_finish() then.
  */
-int gnuplot_start(struct gnuplot *gnuplot, bool own_group);
+int gnuplot_start(struct gnuplot *gnuplot, enum gnuplot_group group);
 
 /*
  * Ends the script and waits for gnuplot. If gnuplot succeeded and @output_fd is not negative,

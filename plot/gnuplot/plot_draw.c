@@ -23,9 +23,10 @@ static int write_program(const struct plot_drawing *drawing, FILE *program)
 }
 
 /* Starts a gnuplot with the drawing. The caller finishes it. After a failure, none runs. */
-static int start_gnuplot(const struct plot_drawing *drawing, bool in_window, struct gnuplot *ret)
+static int start_gnuplot(const struct plot_drawing *drawing, enum gnuplot_group group,
+			 struct gnuplot *ret)
 {
-	int err = gnuplot_start(ret, in_window);
+	int err = gnuplot_start(ret, group);
 
 	if (err)
 		return err;
@@ -43,7 +44,7 @@ static int draw_in_window(const struct plot_drawing *drawing)
 
 	if (signal_fd < 0)
 		return signal_fd;
-	int err = start_gnuplot(drawing, true, &gnuplot);
+	int err = start_gnuplot(drawing, GNUPLOT_WINDOW, &gnuplot);
 	return err ? err : gnuplot_finish_window(&gnuplot, signal_fd);
 }
 
@@ -51,7 +52,7 @@ static int draw_in_window(const struct plot_drawing *drawing)
 static int draw_to_file(const struct plot_drawing *drawing, int output_fd)
 {
 	struct gnuplot gnuplot = {0};
-	int err = start_gnuplot(drawing, false, &gnuplot);
+	int err = start_gnuplot(drawing, GNUPLOT_OURS, &gnuplot);
 
 	return err ? err : gnuplot_finish(&gnuplot, output_fd);
 }

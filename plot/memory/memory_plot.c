@@ -61,7 +61,7 @@ static int draw_once(const struct watch *watch, int output_fd)
 	struct gnuplot gnuplot;
 
 	/* In its own process group, so that a second Ctrl-C does not lose the picture. */
-	int err = gnuplot_start(&gnuplot, true);
+	int err = gnuplot_start(&gnuplot, GNUPLOT_OWN);
 	if (err)
 		return err;
 	write_chart(&(struct plot_script){.program = gnuplot.program, .output = &watch->output},
@@ -85,7 +85,7 @@ static int save(const struct watch *watch)
 
 static int open_window(struct watch *watch)
 {
-	int err = gnuplot_start(&watch->window, true);
+	int err = gnuplot_start(&watch->window, GNUPLOT_WINDOW);
 	if (err)
 		return err;
 	watch->has_window = true;
@@ -177,7 +177,7 @@ static int wait_for_event(const struct watch *watch, enum watch_end *ret_end)
 	/* poll() ignores negative descriptors. */
 	struct pollfd fds[] = {
 		{.fd = watch->signal_fd, .events = POLLIN},
-		{.fd = watch->has_window ? watch->window.pidfd : -1, .events = POLLIN},
+		{.fd = watch->has_window ? watch->window.process.pidfd : -1, .events = POLLIN},
 		{.fd = watch->process.pidfd, .events = POLLIN},
 		{.fd = watch->timer_fd, .events = POLLIN},
 	};

@@ -342,13 +342,16 @@ has_magic() {
 @test "gnuplot is missing, or lacks a terminal" {
 	make_leaks 3 >leaks
 	fails_with 1 'gnuplot is not installed' env PATH=/nonexistent "$leakplot" -o p.png leaks
-	mkdir bin
-	printf '#!/bin/sh\necho " dumb svg unknown "\n' >bin/gnuplot
-	chmod +x bin/gnuplot
-	fails_with 1 'has no terminal pngcairo' env PATH="$PWD/bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
-	printf '#!/bin/sh\ncat "$2" >/dev/null\necho "\\"/dev/fd/3\\" line 1: out of ink" >&2\nexit 3\n' >bin/gnuplot
-	fails_with 1 'gnuplot failed: out of ink' env PATH="$PWD/bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
+	# Run by root, gnuplot is another user's, and can start nothing.
+	bin=$(mktemp -d)
+	chmod 755 "$bin"
+	printf '#!/bin/sh\necho " dumb svg unknown "\n' >"$bin/gnuplot"
+	chmod 755 "$bin/gnuplot"
+	fails_with 1 'has no terminal pngcairo' env PATH="$bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
+	printf '#!/bin/sh\nwhile read -r line; do :; done <"$2"\necho "\\"/dev/fd/3\\" line 1: out of ink" >&2\nexit 3\n' >"$bin/gnuplot"
+	fails_with 1 'gnuplot failed: out of ink' env PATH="$bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
 	[ ! -e p.png ]
+	rm -r "$bin"
 }
 
 @test "start-up files of gnuplot change nothing" {

@@ -88,7 +88,7 @@ static void assert_taken_literally(const char *const *texts, size_t nr)
 	assert_true(fd >= 0);
 	assert_non_null(out);
 	unlink(path);
-	assert_int_equal(gnuplot_start(&gnuplot, false), 0);
+	assert_int_equal(gnuplot_start(&gnuplot, GNUPLOT_OURS), 0);
 	fputs("set print '-'\nmacro = 'expanded'\nset terminal unknown\n", gnuplot.program);
 	for (size_t i = 0; i < nr; i++) {
 		/* Commands with names, followed by text that must still be visible. */
@@ -148,7 +148,7 @@ static void failure_is_reported_and_writes_nothing(void **state)
 
 	assert_true(fd >= 0);
 	unlink(path);
-	assert_int_equal(gnuplot_start(&gnuplot, false), 0);
+	assert_int_equal(gnuplot_start(&gnuplot, GNUPLOT_OURS), 0);
 	/* Not an unknown terminal, which is only worth a warning to gnuplot 6. */
 	fputs("set print '-'\nprint 'half a picture'\nnonsense\n", gnuplot.program);
 	assert_true(gnuplot_finish(&gnuplot, fd) < 0);
@@ -170,7 +170,7 @@ static void running_gnuplot_can_be_stopped(void **state)
 {
 	struct gnuplot gnuplot;
 
-	assert_int_equal(gnuplot_start(&gnuplot, true), 0);
+	assert_int_equal(gnuplot_start(&gnuplot, GNUPLOT_OWN), 0);
 	fputs("pause 1000\n", gnuplot.program);
 	fflush(gnuplot.program);
 	gnuplot_stop(&gnuplot);
@@ -184,7 +184,7 @@ static void missing_gnuplot_is_an_error(void **state)
 
 	assert_non_null(path);
 	setenv("PATH", "/nonexistent", 1);
-	assert_true(gnuplot_start(&gnuplot, false) < 0);
+	assert_true(gnuplot_start(&gnuplot, GNUPLOT_OURS) < 0);
 	setenv("PATH", path, 1);
 	free(path);
 }
