@@ -7,6 +7,7 @@
 #include "common/size_range.h"
 #include "report/text/leaks_text.h"
 #include "report/text/resource_report.h"
+#include "tools/recording_services.h"
 #include "tools/separation.h"
 
 #include <errno.h>
@@ -204,11 +205,15 @@ static int run(struct follow *follow)
 		.kind = follow->kind,
 	};
 	struct progress progress = {0};
-	const struct separation separation = {
+	const struct recording_services services = {
 		.inputs = follow->inputs,
 		.nr_inputs = follow->nr_inputs,
 		.symfs = follow->stacks.symfs,
+	};
+	const struct separation separation = {
 		.output = follow->output,
+		.add_services = recording_services_add,
+		.context = &services,
 	};
 	int err = separation_begin(&separation);
 

@@ -12,6 +12,7 @@
 #include "report/text/input_advice.h"
 #include "report/text/leaks_text.h"
 #include "tools/leakparse_options.h"
+#include "tools/recording_services.h"
 #include "tools/separation.h"
 #include "parser/analysis/peak.h"
 #include "report/text/resource_report.h"
@@ -536,12 +537,16 @@ static int run(struct leakparse_options *options)
 	struct analysis analysis = {0};
 	struct reading reading = {0};
 	struct reader reader = {0};
-	const struct separation separation = {
+	const struct recording_services services = {
 		.inputs = options->inputs,
 		.nr_inputs = options->nr_inputs,
 		.symfs = options->stacks.symfs,
-		.output = options->output,
 		.on_leak = options->on_leak,
+	};
+	const struct separation separation = {
+		.output = options->output,
+		.add_services = recording_services_add,
+		.context = &services,
 	};
 	int err = separation_begin(&separation);
 

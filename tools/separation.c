@@ -5,12 +5,6 @@
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/sandbox/unprivileged.h"
-#include "common/schema/segment_name.h"
-#include "common/scope.h"
-#include "parser/bytes/perf_source.h"
-#include "report/watch/leak_command.h"
-#include "unwind/modules/file_services.h"
-#include "unwind/names/jit_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,41 +21,6 @@
 static pid_t broker_pid;
 
 /* --- In the broker --- */
-
-/* True if @path is that of a segment in the directory @input. */
-static bool is_segment_in(const char *path, const char *input)
-{
-	size_t len = strlen(input);
-	struct segment_name name;
-
-	return strncmp(path, input, len) == 0 && path[len] == '/' &&
-	       segment_name_parse(path + len + 1, &name) == 0;
-}
-
-static int open_input(void *context, const struct broker_request *request, int *ret_fd)
-{
-	const struct separation *separation = context;
-	int err = -EPERM;
-
-	for (size_t i = 0; i < separation->nr_inputs && err; i++) {
-		if (strcmp(separation->inputs[i], request->text) == 0)
-			*ret_fd = perf_source_open(separation->inputs[i]);
-		else if (is_segment_in(request->text, separation->inputs[i]))
-			*ret_fd = perf_source_open_in(AT_FDCWD, request->text, request->text);
-		else
-			continue;
-		err = *ret_fd < 0 ? *ret_fd : 0;
-	}
-	return err;
-}
-
-static int open_temporary(void *context, const struct broker_request *request, int *ret_fd)
-{
-	(void)context;
-	(void)request;
-	*ret_fd = perf_source_open_temporary();
-	return *ret_fd < 0 ? *ret_fd : 0;
-}
 
 static int open_output(void *context, const struct broker_request *request, int *ret_fd)
 {
@@ -92,41 +51,24 @@ static int finish_pager(void *context, const struct broker_request *request, int
 	return 0;
 }
 
-static void add_services(struct broker_service services[BROKER_NR_OPS],
-			 const struct separation *separation, struct pager *pager,
-			 struct leak_command *command)
-{
-	file_services_add(services, separation->symfs);
-	services[BROKER_OPEN_JIT_NAMES] =
-		(struct broker_service){jit_names_serve, (void *)separation->symfs};
-	services[BROKER_OPEN_INPUT] = (struct broker_service){open_input, (void *)separation};
-	services[BROKER_OPEN_TEMPORARY].serve = open_temporary;
-	services[BROKER_START_PAGER] = (struct broker_service){start_pager, pager};
-	services[BROKER_FINISH_PAGER] = (struct broker_service){finish_pager, pager};
-	if (separation->output)
-		services[BROKER_OPEN_OUTPUT] =
-			(struct broker_service){open_output, (void *)separation->output};
-	if (!command)
-		return;
-	services[BROKER_START_COMMAND] = (struct broker_service){leak_command_serve_start, command};
-	services[BROKER_WAIT_FOR_COMMAND] =
-		(struct broker_service){leak_command_serve_wait, command};
-}
-
 static void __attribute__((noreturn)) be_broker(const struct separation *separation, int socket_fd)
 {
 	struct broker_service services[BROKER_NR_OPS] = {0};
-	struct leak_command *command = NULL;
 	struct pager pager = {0};
 
 	prctl(PR_SET_NAME, "leak-broker");
-	if (separation->on_leak &&
-	    leak_command_create(separation->on_leak, LEAK_COMMAND_MAX_RUN_NS, 0, &command))
+	services[BROKER_START_PAGER] = (struct broker_service){start_pager, &pager};
+	services[BROKER_FINISH_PAGER] = (struct broker_service){finish_pager, &pager};
+	if (separation->output)
+		services[BROKER_OPEN_OUTPUT] =
+			(struct broker_service){open_output, (void *)separation->output};
+	if (separation->add_services(separation->context, services))
 		_exit(DIAG_EXIT_FAILED);
-	add_services(services, separation, &pager, command);
 	broker_serve(socket_fd, services);
 	/* If the other process ended before it could say so. */
 	pager_finish(&pager);
+	if (separation->end_services)
+		separation->end_services();
 	_exit(DIAG_EXIT_OK);
 }
 

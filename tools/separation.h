@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Run by root, a tool that reads recordings gives up its rights before it reads the first byte: the
- * recording, and the files that it names, may be another user's. A broker that was forked before
- * opens files, starts the pager, and runs commands that root has named.
+ * Run by root, a tool that reads what another user may have written gives up its rights before it
+ * reads the first byte. A broker that was forked before opens files, starts the pager, and runs
+ * what root has named.
  */
 #ifndef LEAKTOOLS_TOOLS_SEPARATION_H
 #define LEAKTOOLS_TOOLS_SEPARATION_H
 
+#include "common/broker/broker.h"
 #include "common/pager.h"
 
-#include <stddef.h>
-
-/* What root has named; it must live on. */
 struct separation {
-	const char *const *inputs;
-	size_t nr_inputs;
-	const char *symfs, *output, *on_leak; /* or NULL */
+	const char *output; /* that root has named, or NULL; it must live on */
+	/*
+	 * What the broker does besides: each in the broker. add_services() returns 0 or a negative
+	 * errno; end_services(), which may be NULL, is called when nobody asks any more.
+	 */
+	int (*add_services)(const void *context, struct broker_service services[BROKER_NR_OPS]);
+	void (*end_services)(void);
+	const void *context;
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "parser/bytes/perf_source.h"
 
 #include "common/broker/broker.h"
+#include "common/broker/named_file.h"
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/scope.h"
@@ -157,12 +158,7 @@ bool perf_source_contains(const struct perf_source *source, uint64_t offset,
 
 int perf_source_open(const char *path)
 {
-	int fd;
-
-	if (broker_is_used())
-		return broker_open(BROKER_OPEN_INPUT, path, NULL);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	return named_file_open(path);
 }
 
 int perf_source_open_in(int dir_fd, const char *name, const char *path)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/recording_services.h"
+
+#include "common/schema/segment_name.h"
+#include "parser/bytes/perf_source.h"
+#include "report/watch/leak_command.h"
+#include "unwind/modules/file_services.h"
+#include "unwind/names/jit_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* True if @path is that of a segment in the directory @input. */
+static bool is_segment_in(const char *path, const char *input)
+{
+	size_t len = strlen(input);
+	struct segment_name name;
+
+	return strncmp(path, input, len) == 0 && path[len] == '/' &&
+	       segment_name_parse(path + len + 1, &name) == 0;
+}
+
+static int open_input(void *context, const struct broker_request *request, int *ret_fd)
+{
+	const struct recording_services *named = context;
+	int err = -EPERM;
+
+	for (size_t i = 0; i < named->nr_inputs && err; i++) {
+		if (strcmp(named->inputs[i], request->text) == 0)
+			*ret_fd = perf_source_open(named->inputs[i]);
+		else if (is_segment_in(request->text, named->inputs[i]))
+			*ret_fd = perf_source_open_in(AT_FDCWD, request->text, request->text);
+		else
+			continue;
+		err = *ret_fd < 0 ? *ret_fd : 0;
+	}
+	return err;
+}
+
+static int open_temporary(void *context, const struct broker_request *request, int *ret_fd)
+{
+	(void)context;
+	(void)request;
+	*ret_fd = perf_source_open_temporary();
+	return *ret_fd < 0 ? *ret_fd : 0;
+}
+
+int recording_services_add(const void *context, struct broker_service services[BROKER_NR_OPS])
+{
+	const struct recording_services *named = context;
+	struct leak_command *command;
+	int err;
+
+	file_services_add(services, named->symfs);
+	services[BROKER_OPEN_JIT_NAMES] =
+		(struct broker_service){jit_names_serve, (void *)named->symfs};
+	services[BROKER_OPEN_INPUT] = (struct broker_service){open_input, (void *)named};
+	services[BROKER_OPEN_TEMPORARY].serve = open_temporary;
+	if (!named->on_leak)
+		return 0;
+	err = leak_command_create(named->on_leak, LEAK_COMMAND_MAX_RUN_NS, 0, &command);
+	if (err)
+		return err;
+	services[BROKER_START_COMMAND] = (struct broker_service){leak_command_serve_start, command};
+	services[BROKER_WAIT_FOR_COMMAND] =
+		(struct broker_service){leak_command_serve_wait, command};
+	return 0;
+}
