@@ -151,8 +151,10 @@ static int combine_leaks(const struct command_line *line, const char *input,
 		return bad_usage("only --plot leaks takes --", line->points_option);
 	*ret = (struct leakplot_options){
 		.action = is_history ? LEAKPLOT_HISTORY : LEAKPLOT_LEAKS,
+		.output = line->output,
+		.term = line->term,
 		.leaks = line->leaks,
-		.history = {input, line->leaks.output, line->leaks.term, line->leaks.save,
+		.history = {input, line->save,
 			    is_history ? (enum history_plot_kind)line->plot : HISTORY_HELD},
 	};
 	ret->leaks.input = input;
@@ -163,7 +165,7 @@ static int combine_leaks(const struct command_line *line, const char *input,
 static int combine(struct command_line *line, char **files, size_t nr_files,
 		   struct leakplot_options *ret)
 {
-	if (line->leaks.output && line->leaks.term)
+	if (line->output && line->term)
 		return bad_usage("give either --output or --term", "");
 	if (line->memory.pid) {
 		if (line->leaks_option || line->points_option)
@@ -206,8 +208,8 @@ int leakplot_options_parse(int argc, char **argv, struct leakplot_options *ret)
 	line.leaks_option = name_of(options_given_in(&table, &result, FOR_LEAKS));
 	line.points_option = name_of(options_given_in(&table, &result, FOR_POINTS));
 	line.memory_option = name_of(options_given_in(&table, &result, FOR_MEMORY));
-	line.leaks.output = line.memory.output = line.output;
-	line.leaks.term = line.memory.term = line.term;
+	line.memory.output = line.output;
+	line.memory.term = line.term;
 	line.leaks.save = line.memory.save = line.save;
 	return combine(&line, result.operands, result.nr_operands, ret);
 }

@@ -15,7 +15,8 @@ enum leakplot_action {
 
 struct leakplot_options {
 	enum leakplot_action action;
-	struct leak_plot_options leaks;	     /* if LEAKPLOT_LEAKS */
+	const char *output, *term;	/* unless LEAKPLOT_MEMORY: a picture, --term; or NULL */
+	struct leak_plot_options leaks; /* if LEAKPLOT_LEAKS */
 	struct history_plot_options history; /* if LEAKPLOT_HISTORY */
 	struct memory_plot_options memory;   /* if LEAKPLOT_MEMORY */
 };

@@ -32,6 +32,10 @@ enum broker_op {
 	BROKER_START_COMMAND,  /* --on-leak; @fd: its standard input */
 	BROKER_WAIT_FOR_COMMAND, /* until fewer than @number run, or @until_ns; the answer is 1, 0
 				  */
+	BROKER_GIVE_TO_GNUPLOT,	 /* @fd: what the next one has as its descriptor @number */
+	BROKER_START_GNUPLOT,	 /* @number: enum gnuplot_group; gives its pidfd */
+	BROKER_END_GNUPLOT,	 /* ends it, unless it has ended; the answer is its status */
+	BROKER_OPEN_SAVED,	 /* @text: the name of a file in the directory of --save */
 	BROKER_NR_OPS,
 };
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define REASON_BYTES_MAX 4096
@@ -38,6 +39,9 @@ int gnuplot_start(struct gnuplot *gnuplot, enum gnuplot_group group)
 		return report_start(-errno);
 	read_fd = pipe_fds[0];
 	write_fd = pipe_fds[1];
+	/* gnuplot opens the pipe by its name, as another user. Only who has it can. */
+	if (geteuid() == 0)
+		fchmod(read_fd, 0444);
 	program = fdopen(write_fd, "w");
 	if (!program)
 		return report_start(-errno);

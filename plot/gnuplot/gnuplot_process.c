@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/gnuplot/gnuplot_process.h"
 
+#include "common/broker/broker.h"
 #include "common/output_file.h"
 #include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
@@ -14,7 +15,6 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define STOP_TIMEOUT_MS 2000
@@ -138,39 +138,7 @@ static void close_copies(struct start *start)
 		close(start->cookies_fd);
 }
 
-int gnuplot_process_start(enum gnuplot_group group, const int fds[GNUPLOT_NR_DESCRIPTORS],
-			  struct gnuplot_process *ret)
-{
-	/* The standard input has no data and no end, so that no "pause" ends early. */
-	_cleanup_close_ int idle_fd = eventfd(0, EFD_CLOEXEC);
-	struct start start = {.group = group, .cookies_fd = -1};
-	int err = 0;
-
-	for (int i = 0; i < GNUPLOT_NR_DESCRIPTORS; i++) {
-		start.fds[i] = fcntl(i ? fds[i] : idle_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
-		if (start.fds[i] < 0 && !err)
-			err = -errno;
-	}
-	if (geteuid() == 0) {
-		/* gnuplot opens the pipe by its name, as another user. Only who has it can. */
-		fchmod(start.fds[GNUPLOT_SCRIPT], 0444);
-		start.cookies_fd = group == GNUPLOT_WINDOW ? copy_cookies() : -1;
-	}
-	if (!err)
-		err = fork_gnuplot(&start, &ret->pid);
-	close_copies(&start);
-	if (err)
-		return err;
-	/* The PID cannot be reused before gnuplot_process_end(). */
-	ret->pidfd = pidfd_open(ret->pid, 0);
-	if (ret->pidfd >= 0)
-		return 0;
-	err = -errno;
-	gnuplot_process_end(ret, true);
-	return err;
-}
-
-int gnuplot_process_end(struct gnuplot_process *process, bool stop)
+static int end_here(struct gnuplot_process *process, bool stop)
 {
 	struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
 	int status = 0, err = 0;
@@ -188,4 +156,79 @@ int gnuplot_process_end(struct gnuplot_process *process, bool stop)
 		close(process->pidfd);
 	*process = (struct gnuplot_process){.pidfd = -1};
 	return err ? err : status;
+}
+
+static int start_here(enum gnuplot_group group, const int fds[GNUPLOT_NR_DESCRIPTORS],
+		      struct gnuplot_process *ret)
+{
+	/* The standard input has no data and no end, so that no "pause" ends early. */
+	_cleanup_close_ int idle_fd = eventfd(0, EFD_CLOEXEC);
+	struct start start = {.group = group, .cookies_fd = -1};
+	int err = 0;
+
+	for (int i = 0; i < GNUPLOT_NR_DESCRIPTORS; i++) {
+		start.fds[i] = fcntl(i ? fds[i] : idle_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+		if (start.fds[i] < 0 && !err)
+			err = -errno;
+	}
+	if (geteuid() == 0 && group == GNUPLOT_WINDOW)
+		start.cookies_fd = copy_cookies();
+	if (!err)
+		err = fork_gnuplot(&start, &ret->pid);
+	close_copies(&start);
+	if (err)
+		return err;
+	/* The PID cannot be reused before end_here(). */
+	ret->pidfd = pidfd_open(ret->pid, 0);
+	if (ret->pidfd >= 0)
+		return 0;
+	err = -errno;
+	end_here(ret, true);
+	return err;
+}
+
+static int ask(enum broker_op op, int64_t number, int fd, int *ret_fd)
+{
+	const struct broker_request request = {.op = op, .number = number, .fd = fd};
+
+	return broker_ask(&request, ret_fd);
+}
+
+/* The broker starts it (gnuplot_services.h), and knows its pid. */
+static int ask_to_start(enum gnuplot_group group, const int fds[GNUPLOT_NR_DESCRIPTORS],
+			struct gnuplot_process *ret)
+{
+	int err = 0, no_fd;
+
+	*ret = (struct gnuplot_process){.pidfd = -1};
+	for (int i = GNUPLOT_OUTPUT; i < GNUPLOT_NR_DESCRIPTORS && !err; i++)
+		err = ask(BROKER_GIVE_TO_GNUPLOT, i, fds[i], &no_fd);
+	return err ? err : ask(BROKER_START_GNUPLOT, group, -1, &ret->pidfd);
+}
+
+/* The broker does not wait for a gnuplot: whoever took this process over may never end it. */
+static int ask_to_end(struct gnuplot_process *process, bool stop)
+{
+	struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+	int no_fd;
+
+	while (!stop && poll(&end, 1, -1) < 0 && errno == EINTR)
+		;
+	if (process->pidfd >= 0)
+		close(process->pidfd);
+	process->pidfd = -1;
+	return ask(BROKER_END_GNUPLOT, 0, -1, &no_fd);
+}
+
+int gnuplot_process_start(enum gnuplot_group group, const int fds[GNUPLOT_NR_DESCRIPTORS],
+			  struct gnuplot_process *ret)
+{
+	if (broker_is_used())
+		return ask_to_start(group, fds, ret);
+	return start_here(group, fds, ret);
+}
+
+int gnuplot_process_end(struct gnuplot_process *process, bool stop)
+{
+	return broker_is_used() ? ask_to_end(process, stop) : end_here(process, stop);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/gnuplot/plot_draw.h"
 
+#include "common/broker/broker.h"
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/scope.h"
@@ -57,9 +58,16 @@ static int draw_to_file(const struct plot_drawing *drawing, int output_fd)
 	return err ? err : gnuplot_finish(&gnuplot, output_fd);
 }
 
+/* The broker reports why it cannot, and its own end is reported, too. */
+static int open_picture(const char *path)
+{
+	return broker_is_used() ? broker_open(BROKER_OPEN_OUTPUT, NULL, NULL)
+				: output_file_open(path);
+}
+
 static int draw_picture(const struct plot_drawing *drawing)
 {
-	_cleanup_close_ int fd = output_file_open(drawing->output->path);
+	_cleanup_close_ int fd = open_picture(drawing->output->path);
 	int err = fd < 0 ? fd : draw_to_file(drawing, fd);
 
 	if (!err)
@@ -124,15 +132,16 @@ static int write_saved(const struct plot_drawing *drawing, int dir_fd, FILE *pro
 
 int plot_draw_save(const struct plot_drawing *drawing)
 {
-	_cleanup_close_ int dir_fd = output_dir_open(drawing->save);
+	_cleanup_close_ int dir_fd = broker_is_used() ? -1 : output_dir_open(drawing->save);
+	const struct plot_script files = {.dir = drawing->save, .dir_fd = dir_fd};
 	_cleanup_close_ int fd = -1;
 	char name[64];
 	FILE *program;
 
-	if (dir_fd < 0)
+	if (dir_fd < 0 && !broker_is_used())
 		return dir_fd;
 	snprintf(name, sizeof(name), "%s.gnuplot", drawing->name);
-	fd = output_file_open_at(dir_fd, drawing->save, name);
+	fd = plot_script_open_file(&files, name);
 	if (fd < 0)
 		return fd;
 	program = fdopen(fd, "w");

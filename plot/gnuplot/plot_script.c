@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/gnuplot/plot_script.h"
 
+#include "common/broker/broker.h"
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/scope.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -13,17 +15,37 @@ static void print_file_name(const struct plot_script *script, const char *name, 
 	fprintf(out, "%s-%s.dat", script->name, name);
 }
 
+bool plot_script_owns(const char *plot, const char *file)
+{
+	size_t len = strlen(plot);
+	const char *suffix = strrchr(file, '.');
+
+	if (!suffix || strncmp(file, plot, len) != 0 || (file[len] != '-' && file[len] != '.') ||
+	    strlen(file) >= PLOT_SCRIPT_FILE_NAME)
+		return false;
+	for (const char *c = file + len; c < suffix; c++)
+		if (!isalnum((unsigned char)*c) && *c != '-')
+			return false;
+	return strcmp(suffix, ".dat") == 0 || strcmp(suffix, ".gnuplot") == 0;
+}
+
+int plot_script_open_file(const struct plot_script *script, const char *name)
+{
+	return broker_is_used() ? broker_open(BROKER_OPEN_SAVED, name, NULL)
+				: output_file_open_at(script->dir_fd, script->dir, name);
+}
+
 static FILE *open_data(const struct plot_script *script, const char *name)
 {
 	_cleanup_close_ int fd = -1;
-	char file_name[128];
+	char file_name[PLOT_SCRIPT_FILE_NAME];
 	FILE *memory = fmemopen(file_name, sizeof(file_name), "w"), *file;
 
 	if (!memory)
 		return NULL;
 	print_file_name(script, name, memory);
 	fclose(memory);
-	fd = output_file_open_at(script->dir_fd, script->dir, file_name);
+	fd = plot_script_open_file(script, file_name);
 	if (fd < 0)
 		return NULL;
 	file = fdopen(fd, "w");

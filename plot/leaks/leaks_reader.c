@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/leaks/leaks_reader.h"
 
+#include "common/broker/named_file.h"
 #include "common/diag.h"
 #include "common/scope.h"
 #include "plot/leaks/line_fields.h"
@@ -410,7 +411,7 @@ int leaks_reader_open(const char *path, struct leaks_reader **ret)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
 	struct leaks_reader *reader = calloc(1, sizeof(*reader));
-	int err;
+	int err, fd = -1;
 
 	if (reader) {
 		reader->line = malloc(LINE_BYTES_MAX);
@@ -421,9 +422,14 @@ int leaks_reader_open(const char *path, struct leaks_reader **ret)
 		leaks_reader_close(reader);
 		return -ENOMEM;
 	}
-	reader->file = is_stdin ? stdin : fopen(path, "re");
+	if (!is_stdin)
+		fd = named_file_open(path);
+	errno = fd < 0 ? -fd : 0;
+	reader->file = is_stdin ? stdin : fd < 0 ? NULL : fdopen(fd, "r");
 	if (!reader->file) {
 		err = -errno;
+		if (fd >= 0)
+			close(fd);
 		diag_error("cannot read %s: %s", path, strerror(-err));
 	} else {
 		err = reject_recording(reader);

@@ -42,30 +42,35 @@ double history_plot_period_end(const struct leak_set *set, const struct time_axi
 	return time_axis_value(axis, end_ns < end_of(set) ? end_ns : end_of(set));
 }
 
-static int draw(const struct history_plot_options *options, const struct leak_set *set)
+static const struct {
+	const char *name;
+	int (*write)(struct plot_script *script, const void *context);
+} kinds[] = {
+	[HISTORY_HELD] = {"held", held_plot_write},
+	[HISTORY_GROWTH] = {"growth", growth_plot_write},
+	[HISTORY_LIFETIMES] = {"lifetimes", lifetime_plot_write},
+};
+
+const char *history_plot_name(enum history_plot_kind kind)
 {
-	static const struct {
-		const char *name;
-		int (*write)(struct plot_script *script, const void *context);
-	} kinds[] = {
-		[HISTORY_HELD] = {"held", held_plot_write},
-		[HISTORY_GROWTH] = {"growth", growth_plot_write},
-		[HISTORY_LIFETIMES] = {"lifetimes", lifetime_plot_write},
-	};
-	struct plot_output output;
+	return kinds[kind].name;
+}
+
+static int draw(const struct history_plot_options *options, const struct plot_output *output,
+		const struct leak_set *set)
+{
 	const struct plot_drawing drawing = {
 		.name = kinds[options->kind].name,
 		.save = options->save,
-		.output = &output,
+		.output = output,
 		.write = kinds[options->kind].write,
 		.context = set,
 	};
 
-	int err = plot_output_choose(options->output, options->term, &output);
-	return err ? err : plot_draw(&drawing);
+	return plot_draw(&drawing);
 }
 
-int history_plot_run(const struct history_plot_options *options)
+int history_plot_run(const struct history_plot_options *options, const struct plot_output *output)
 {
 	struct leak_set set;
 
@@ -73,7 +78,7 @@ int history_plot_run(const struct history_plot_options *options)
 	if (err)
 		return err;
 	if (set.histories.has_all) {
-		err = draw(options, &set);
+		err = draw(options, output, &set);
 	} else if (set.summary.observed > 0) {
 		diag_error(
 			"the recording is in windows: what was held over time, and lifetimes, are "

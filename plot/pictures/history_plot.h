@@ -18,15 +18,16 @@ enum history_plot_kind {
 };
 
 struct history_plot_options {
-	const char *input;  /* a `leaks` file; "-": standard input */
-	const char *output; /* a picture's path, or NULL */
-	const char *term;   /* --term, or NULL */
-	const char *save;   /* --save, or NULL */
+	const char *input; /* a `leaks` file; "-": standard input */
+	const char *save;  /* --save, or NULL */
 	enum history_plot_kind kind;
 };
 
-/* Draws the plot. Returns 0, or a negative errno after reporting it. */
-int history_plot_run(const struct history_plot_options *options);
+/* plot_drawing.name */
+const char *history_plot_name(enum history_plot_kind kind);
+
+/* Draws the plot to @output. Returns 0, or a negative errno after reporting it. */
+int history_plot_run(const struct history_plot_options *options, const struct plot_output *output);
 
 /*
  * plot_drawing.write() of each kind. @context is a leak_set with histories.

@@ -413,7 +413,7 @@ static void make_verdict_series(struct leak_plot *plot)
 static int draw(struct leak_plot *plot)
 {
 	const struct plot_drawing drawing = {
-		.name = "leaks",
+		.name = LEAK_PLOT_NAME,
 		.save = plot->options->save,
 		.output = &plot->output,
 		.write = write_program,
@@ -457,17 +457,15 @@ static void deinit(struct leak_plot *plot)
 	leak_set_deinit(&plot->set);
 }
 
-int leak_plot_run(const struct leak_plot_options *options)
+int leak_plot_run(const struct leak_plot_options *options, const struct plot_output *output)
 {
-	struct leak_plot plot = {.options = options};
+	struct leak_plot plot = {.options = options, .output = *output};
 
 	int err = leak_set_init(&plot.set, options->input,
 				options->size_text ? &options->size : NULL);
 	if (err)
 		return err;
-	err = plot_output_choose(options->output, options->term, &plot.output);
-	if (!err)
-		err = draw(&plot);
+	err = draw(&plot);
 	deinit(&plot);
 	return err;
 }

@@ -8,6 +8,7 @@
 #define LEAKTOOLS_PLOT_LEAK_PLOT_H
 
 #include "common/size_range.h"
+#include "plot/gnuplot/plot_output.h"
 #include "plot/leaks/leak_axes.h"
 
 #include <stdbool.h>
@@ -18,10 +19,8 @@ enum leak_plot_colour {
 };
 
 struct leak_plot_options {
-	const char *input;  /* a `leaks` file; "-": standard input */
-	const char *output; /* a picture's path, or NULL */
-	const char *term;   /* --term, or NULL */
-	const char *save;   /* --save, or NULL */
+	const char *input; /* a `leaks` file; "-": standard input */
+	const char *save;  /* --save, or NULL */
 	enum leak_plot_colour colour;
 	const char *size_text;	/* --size as given, or NULL */
 	struct size_range size; /* if size_text */
@@ -29,7 +28,9 @@ struct leak_plot_options {
 	bool by_event;
 };
 
-/* Draws the plot. Returns 0, or a negative errno after reporting it. */
-int leak_plot_run(const struct leak_plot_options *options);
+#define LEAK_PLOT_NAME "leaks" /* plot_drawing.name */
+
+/* Draws the plot to @output. Returns 0, or a negative errno after reporting it. */
+int leak_plot_run(const struct leak_plot_options *options, const struct plot_output *output);
 
 #endif

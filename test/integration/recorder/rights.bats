@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The rights of each process and thread while leakrec records, and while root's leakparse reads: those that
+# The rights of each process and thread while leakrec records, and while root's leakparse and leakplot read: those that
 # docs/security.md has ("Rights at run time"), and no others.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
@@ -70,17 +70,26 @@ assert_rights() {
 	kill_now "$RECORDED_PID"
 }
 
-@test "rights: root's leakparse" {
+# assert_reader WAY TOOL ARG...: the tool waits for its input.
+assert_reader() {
 	local input pid
 
 	mkfifo input
-	"$BIN/leakparse" <input >output 2>leakrec.err 3>&- &
+	"$BIN/$2" "${@:3}" <input >output 2>leakrec.err 3>&- &
 	pid=$!
 	STARTED_PIDS+=("$pid")
 	exec {input}>input
-	assert_rights leakparse "$pid"
+	assert_rights "$1" "$pid"
 	exec {input}>&-
 	wait "$pid" || true
+}
+
+@test "rights: root's leakparse" {
+	assert_reader leakparse leakparse
+}
+
+@test "rights: root's leakplot" {
+	assert_reader leakplot leakplot -o picture.png
 }
 
 @test "rights: the head of the table" {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # leakplot, run by root: what a gnuplot that a hostile name has taken over could do, and what leakplot itself.
 
-# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # as in bad_input.bats; SC2016: the fake gnuplot expands it
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
@@ -21,6 +21,88 @@ setup() {
 teardown() {
 	[[ -z ${READER_PID:-} ]] || kill_now "$READER_PID"
 	[[ -z ${OPEN:-} ]] || rm -rf "$OPEN"
+}
+
+# status_is FIELD VALUE: what /proc/PID/status has.
+status_is() {
+	local name values
+
+	while IFS=$':\t' read -r name values; do
+		[[ $name != "$1" ]] || break
+	done <"/proc/$READER_PID/status"
+	[[ ${values//$'\t'/ } == "$2" ]]
+}
+
+@test "leakplot's rights: what reads the file has none, and ends with its broker" {
+	local broker
+
+	mkfifo input
+	"$leakplot" -o p.png - <input >output 2>messages 3>&- &
+	READER_PID=$!
+	exec {input}>input
+	wait_until 60 status_is Seccomp 2
+	status_is NoNewPrivs 1
+	status_is Uid "65534 65534 65534 65534"
+	status_is CapPrm 0000000000000000
+	assert_equal "descriptors" "$(find "/proc/$READER_PID/fd" -type l | wc -l)" 4
+	read -r broker _ <"/proc/$READER_PID/task/$READER_PID/children" || true
+	kill -KILL "$broker"
+	cat leaks >&"$input"
+	exec {input}>&-
+	# Nobody draws and nobody writes.
+	wait "$READER_PID" && fail "it has drawn"
+	READER_PID=
+	assert_equal "message" "$(<messages)" "leakplot: warning: leak-broker, which opens files for this process, has ended: \
+it was killed, or it failed; run this again"
+}
+
+@test "leakplot's rights: a reader that is killed leaves no gnuplot and no broker" {
+	local broker
+
+	fake_gnuplot
+	sed -i 's/^while read -r name values/[[ -z $ENDLESS ]] || exec sleep 1000\n&/' "$OPEN/gnuplot"
+	ENDLESS=1 PATH=$OPEN:$PATH "$leakplot" --term qt leaks >output 2>messages 3>&- &
+	READER_PID=$!
+	wait_until 60 status_is Seccomp 2
+	read -r broker _ <"/proc/$READER_PID/task/$READER_PID/children" || true
+	wait_until 60 has_child "$broker" sleep
+	kill_now "$READER_PID"
+	READER_PID=
+	wait_until 60 has_ended "$broker"
+	wait_until 60 has_ended "$CHILD"
+}
+
+# has_child PID NAME: sets CHILD.
+has_child() {
+	read -r CHILD _ <"/proc/$1/task/$1/children" || true
+	[[ -n $CHILD && $(<"/proc/$CHILD/comm") == "$2" ]]
+}
+
+@test "leakplot's rights: files belong to who called sudo" {
+	export SUDO_UID=12345 SUDO_GID=12345
+	"$leakplot" -o p.png --save saved leaks
+	assert_equal "owners" "$(stat -c %u p.png saved saved/leaks.gnuplot saved/leaks-series0.dat | sort -u)" 12345
+	# Its own files again, and a file of root's that is in the way.
+	"$leakplot" -o p.png --save saved leaks
+	echo old >root.png
+	chown 1 root.png
+	run -1 "$leakplot" -o root.png leaks
+	assert_equal "message" "$output" "leakplot: cannot write root.png: it belongs to another user; remove it, or name another file"
+	assert_equal "file" "$(<root.png)" old
+}
+
+@test "leakplot's rights: inputs that are pipes and links" {
+	"$leakplot" --term dumb leaks >direct
+	"$leakplot" --term dumb <(cat leaks) >piped
+	cmp direct piped
+	ln -s leaks link
+	"$leakplot" --term dumb link >linked
+	cmp direct linked
+	run -1 "$leakplot" --term dumb not/there
+	assert_equal "message" "$output" "leakplot: cannot read not/there: No such file or directory"
+	ln -s /etc/shadow secret
+	run -1 "$leakplot" --term dumb secret
+	[[ ${#lines[@]} -eq 1 && $output != *root* ]] || fail "$output"
 }
 
 # fake_gnuplot: one that says as its error what it has and what it gained. It can start nothing, so all is the shell's.
