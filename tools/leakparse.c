@@ -519,15 +519,29 @@ static int begin_watch(const struct leakparse_options *options, struct analysis 
 	return watch_init(&reader->watch);
 }
 
+static int add_live_services(const void *context, struct broker_service services[BROKER_NR_OPS])
+{
+	services[BROKER_OPEN_INPUT] = (struct broker_service){live_state_serve, (void *)context};
+	return 0;
+}
+
 static int print_live(const struct leakparse_options *options)
 {
+	const struct separation separation = {
+		.output = options->output,
+		.add_services = add_live_services,
+		.context = options->live_dir,
+	};
 	struct reader reader = {0};
-	int err = redirect_output(options, &reader);
+	int err = separation_begin(&separation);
 
+	if (!err)
+		err = redirect_output(options, &reader);
 	if (!err)
 		err = live_state_print(options->live_dir, options->summary, is_utf8(),
 				       reader.watch.style.columns);
-	pager_finish(&reader.pager);
+	separation_finish_pager(&reader.pager);
+	separation_end();
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }
 

@@ -23,23 +23,39 @@ struct known_state {
 	unsigned long long left_out;
 };
 
-/* Reads the whole file, which another user may own, into a string. */
-static int read_state(const char *dir, char **ret)
+/* Returns a descriptor of a regular file, or a negative errno. */
+static int open_state(const char *dir)
 {
 	_cleanup_close_ int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int fd = -1;
-	_cleanup_free_ char *text = NULL;
-	size_t size = 0;
 	struct stat st;
-	ssize_t len;
 
 	if (dir_fd >= 0)
 		fd = openat(dir_fd, LIVE_STATE_NAME,
 			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
+	return S_ISREG(st.st_mode) ? steal_fd(fd) : -EINVAL;
+}
+
+int live_state_serve(void *context, const struct broker_request *request, int *ret_fd)
+{
+	(void)request;
+	*ret_fd = open_state(context);
+	return *ret_fd < 0 ? *ret_fd : 0;
+}
+
+/* Reads the whole file, which another user may own, into a string. */
+static int read_state(const char *dir, char **ret)
+{
+	_cleanup_close_ int fd =
+		broker_is_used() ? broker_open(BROKER_OPEN_INPUT, NULL, NULL) : open_state(dir);
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	ssize_t len;
+
+	if (fd < 0)
+		return fd;
 	text = malloc(LIVE_STATE_MAX_BYTES + 1);
 	if (!text)
 		return -ENOMEM;

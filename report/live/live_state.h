@@ -6,6 +6,7 @@
 #ifndef LEAKTOOLS_REPORT_LIVE_STATE_H
 #define LEAKTOOLS_REPORT_LIVE_STATE_H
 
+#include "common/broker/broker.h"
 #include "parser/verdicts/leak_report.h"
 
 #define LIVE_STATE_NAME "leaks" /* in the directory of --live */
@@ -31,5 +32,8 @@ int live_state_text(const struct leak_report *report, struct leaks_options *opti
  * reported.
  */
 int live_state_print(const char *dir, bool is_summary, bool utf8, size_t columns);
+
+/* The broker's part of it, BROKER_OPEN_INPUT. @context: the directory. */
+int live_state_serve(void *context, const struct broker_request *request, int *ret_fd);
 
 #endif

@@ -115,6 +115,28 @@ has_no_rights() {
 	grep -q "leak-broker, .* has ended" messages
 }
 
+@test "separation: --from-live" {
+	local i
+
+	mkdir live
+	{
+		printf '# leaks 2\n# live: written=1.000 every=60 ended=0 left_out=0\n'
+		# More than fits into a pipe.
+		for ((i = 0; i < 20000; i++)); do echo "screen line $i"; done
+	} >live/leaks
+	mkfifo held
+	"$BIN/leakparse" --from-live live >held 2>messages 3>&- &
+	READER_PID=$!
+	exec {INPUT_FD}<held
+	has_no_rights || fail "$(cat "/proc/$READER_PID/status" messages)"
+	cmp live/leaks - <&"$INPUT_FD"
+	wait "$READER_PID"
+	READER_PID=
+	end_input
+	"$BIN/leakparse" --from-live live -o copy
+	cmp live/leaks copy
+}
+
 @test "separation: inputs that are links to descriptors" {
 	record_command sizes
 	"$BIN/leakparse" --order time /dev/stdin <perf.data >by_link
