@@ -208,6 +208,9 @@ int leak_command_serve_start(void *context, const struct broker_request *request
 int leak_command_serve_wait(void *context, const struct broker_request *request, int *ret_fd)
 {
 	(void)ret_fd;
+	/* There are never fewer than none: that would take as long as the asking process likes. */
+	if (request->number < 1)
+		return -EINVAL;
 	return leak_command_wait(context, (size_t)request->number, request->until_ns);
 }
 

@@ -2,6 +2,7 @@
 /* The command of --on-leak: what it gets, how many run, and what ends it. */
 #include "report/watch/leak_command.h"
 
+#include "common/broker/broker.h"
 #include "common/clock.h"
 #include "common/scope.h"
 
@@ -121,6 +122,19 @@ static void test_its_children_are_killed(void **state)
 			 0);
 }
 
+/* Whoever has taken over the process that asks cannot keep its broker for ever. */
+static void test_requests_to_wait(void **state)
+{
+	struct leak_command *command = create("true", 60000000000);
+	struct broker_request request = {BROKER_WAIT_FOR_COMMAND, .until_ns = FOREVER_NS, .fd = -1};
+	int no_fd = -1;
+
+	for (request.number = -1; request.number < 1; request.number++)
+		assert_int_equal(leak_command_serve_wait(command, &request, &no_fd), -EINVAL);
+	assert_int_equal(leak_command_serve_wait(command, &request, &no_fd), 1);
+	leak_command_destroy(command);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +142,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_descriptors_and_signals, remove_script),
 		cmocka_unit_test(test_few_run_and_not_for_ever),
 		cmocka_unit_test_teardown(test_its_children_are_killed, remove_script),
+		cmocka_unit_test(test_requests_to_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
