@@ -118,29 +118,6 @@ static int answer(const struct file_question *question, const struct elf_image *
 	return err;
 }
 
-static void put_findings(FILE *to, int err, const struct file_findings *findings)
-{
-	message_put_number(to, (uint64_t)(int64_t)err);
-	message_put_number(to, findings->is_elf);
-	message_put_number(to, findings->is_native);
-	message_put_number(to, findings->is_static);
-	message_put_number(to, findings->is_allocator);
-	message_put_number(to, findings->is_libc);
-	message_put_string(to, findings->interpreter);
-}
-
-static void put_wish(FILE *to, bool is_wanted, const struct debug_symbols_id *id)
-{
-	message_put_number(to, is_wanted);
-	if (!is_wanted)
-		return;
-	message_put_number(to, id->build_id_size);
-	for (size_t i = 0; i < id->build_id_size; i++)
-		message_put_number(to, id->build_id[i]);
-	message_put_string(to, id->link);
-	message_put_number(to, id->crc);
-}
-
 static void find_interpreter(const struct elf_image *image, struct file_findings *ret)
 {
 	_cleanup_free_ char *interpreter = elf_image_interpreter(image);
@@ -189,8 +166,8 @@ static void analyse(void *context, size_t nr, FILE *reply)
 	/* The memory that the analysis may take is limited, too. */
 	if (analysis_limit_end() || err == -ENOMEM || (to && fclose(to)))
 		err = -ETIME;
-	put_findings(reply, err, &findings);
-	put_wish(reply, is_wanted, &wanted);
+	findings_message_put(reply, err, &findings);
+	findings_message_put_wish(reply, is_wanted, &wanted);
 	if (!err && analysis->questions)
 		fwrite(answered, 1, answer_size, reply);
 	else if (!err)
@@ -199,35 +176,6 @@ static void analyse(void *context, size_t nr, FILE *reply)
 }
 
 /* In the process that waits. */
-
-static int get_findings(struct message_reader *reader, struct file_findings *ret)
-{
-	int err = (int)message_get_number(reader, -4095, 0);
-
-	ret->is_elf = message_get_number(reader, false, true);
-	ret->is_native = message_get_number(reader, false, true);
-	ret->is_static = message_get_number(reader, false, true);
-	ret->is_allocator = message_get_number(reader, false, true);
-	ret->is_libc = message_get_number(reader, false, true);
-	snprintf(ret->interpreter, sizeof(ret->interpreter), "%s",
-		 message_get_string(reader, sizeof(ret->interpreter) - 1, NULL));
-	return err;
-}
-
-/* Returns false if there is no wish. */
-static bool get_wish(struct message_reader *reader, struct debug_symbols_id *ret)
-{
-	*ret = (struct debug_symbols_id){0};
-	if (!message_get_number(reader, false, true))
-		return false;
-	ret->build_id_size = (size_t)message_get_number(reader, 0, DEBUG_SYMBOLS_MAX_ID);
-	for (size_t i = 0; i < ret->build_id_size; i++)
-		ret->build_id[i] = (uint8_t)message_get_number(reader, 0, UINT8_MAX);
-	snprintf(ret->link, sizeof(ret->link), "%s",
-		 message_get_string(reader, sizeof(ret->link) - 1, NULL));
-	ret->crc = (uint32_t)message_get_number(reader, 0, UINT32_MAX);
-	return true;
-}
 
 static void leave_out(const struct analysis *analysis, const struct mapped_file *file)
 {
@@ -241,34 +189,6 @@ static void leave_out(const struct analysis *analysis, const struct mapped_file 
 		  "analyse; %s",
 		  file->display,
 		  analysis->answers ? "what is at its probes is not known" : "it is not probed");
-}
-
-static void get_place(struct message_reader *reader, struct place_answer *ret)
-{
-	snprintf(ret->function, sizeof(ret->function), "%s",
-		 message_get_string(reader, sizeof(ret->function) - 1, NULL));
-	ret->instruction.class =
-		(enum placement_class)message_get_number(reader, 0, PLACEMENT_UNKNOWN);
-	snprintf(ret->instruction.text, sizeof(ret->instruction.text), "%s",
-		 message_get_string(reader, sizeof(ret->instruction.text) - 1, NULL));
-}
-
-/* Returns 0, also if the message is bad, or -ENOMEM, reported. */
-static int get_answer(struct message_reader *reader, const struct file_question *question,
-		      struct file_answer *ret)
-{
-	ret->has_build_hash = message_get_number(reader, false, true);
-	ret->build_hash = (uint32_t)message_get_number(reader, 0, UINT32_MAX);
-	snprintf(ret->allocator, sizeof(ret->allocator), "%s",
-		 message_get_string(reader, sizeof(ret->allocator) - 1, NULL));
-	ret->places = calloc(question->nr + 1, sizeof(*ret->places));
-	if (!ret->places) {
-		diag_error("cannot describe probes: out of memory");
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < question->nr; i++)
-		get_place(reader, &ret->places[i]);
-	return 0;
 }
 
 static int run(const struct analysis *analysis, struct probe_set *set, struct file_findings *ret,
@@ -305,14 +225,14 @@ static int take_part(const struct analysis *analysis, const struct mapped_file *
 	struct file_answer *answer_there =
 		analysis->answers ? &analysis->answers[file - analysis->files] : NULL;
 	struct debug_symbols_id wanted;
-	int err = get_findings(reader, ret);
-	bool is_wanted = get_wish(reader, &wanted);
+	int err = findings_message_get(reader, ret);
+	bool is_wanted = findings_message_get_wish(reader, &wanted);
 
 	if (!err && !reader->is_bad && is_wanted && !analysis->debug)
 		return run_with_debug_file(analysis, file, &wanted, set, ret);
 	if (!err && answer_there && ret->is_elf)
-		err = get_answer(reader, &analysis->questions[file - analysis->files],
-				 answer_there);
+		err = findings_message_get_answer(
+			reader, &analysis->questions[file - analysis->files], answer_there);
 	if (!err && set)
 		err = plan_message_get(reader, file, set);
 	if (err == -ETIME || reader->is_bad) {
@@ -436,11 +356,4 @@ int file_analysis_answer(const struct mapped_file *files, const struct file_ques
 		return -ENOMEM;
 	}
 	return run_all(analysis, files, nr, NULL, findings);
-}
-
-void file_answers_deinit(struct file_answer *answers, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		free(answers[i].places);
-	memset(answers, 0, nr * sizeof(*answers));
 }

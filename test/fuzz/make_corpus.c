@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * make_corpus DIR: writes the fuzzers' first inputs below DIR/file, DIR/event, DIR/script and
- * DIR/core. The unit tests' writers make the recordings and the core file.
+ * make_corpus DIR: writes the fuzzers' first inputs below DIR/file, DIR/event, DIR/script,
+ * DIR/core, DIR/broker and DIR/answer. The unit tests' writers make the recordings and the core
+ * file.
  */
+#include "common/broker/broker.h"
 #include "test/support/heap_image.h"
 #include "test/support/perf_data_writer.h"
 
@@ -130,6 +132,25 @@ static void write_core(const char *dir)
 	heap_image_deinit(&image);
 }
 
+/* One request of each kind, as fuzz_broker reads them: a length, then op, number, time and text. */
+static void write_requests(const char *dir)
+{
+	static const char text[] = "/proc/self/exe";
+	uint8_t bytes[BROKER_NR_OPS * 64] = {0}, *to = bytes;
+
+	for (uint32_t op = 0; op < BROKER_NR_OPS; op++) {
+		const uint64_t number = op % 4;
+		const uint16_t head = (uint16_t)(24 + sizeof(text) - 1) | 0x8000;
+
+		memcpy(to, &head, sizeof(head));
+		memcpy(to + 2, &op, sizeof(op));
+		memcpy(to + 10, &number, sizeof(number));
+		memcpy(to + 26, text, sizeof(text) - 1);
+		to += 26 + sizeof(text) - 1;
+	}
+	write_file(dir, "requests", bytes, (size_t)(to - bytes));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct perf_data_options dumps = {
@@ -137,8 +158,8 @@ int main(int argc, char **argv)
 			       PERF_SAMPLE_STACK_USER,
 		.regs_mask = 0x1c0,
 	};
-	static const char *const kinds[] = {"file", "event", "script", "core"};
-	char dirs[4][4000];
+	static const char *const kinds[] = {"file", "event", "script", "core", "broker", "answer"};
+	char dirs[6][4000];
 	uint64_t event[64] = {PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN};
 
 	if (argc != 2) {
@@ -146,7 +167,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	mkdir(argv[1], 0777);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 6; i++) {
 		snprintf(dirs[i], sizeof(dirs[i]), "%s/%s", argv[1], kinds[i]);
 		mkdir(dirs[i], 0777);
 	}
@@ -155,6 +176,9 @@ int main(int argc, char **argv)
 	event[9] = PERF_RECORD_SAMPLE;
 	write_file(dirs[1], "sample", event, sizeof(event));
 	write_core(dirs[3]);
+	write_requests(dirs[4]);
+	/* All parts, of zeros. */
+	write_file(dirs[5], "zeros", (const uint8_t[512]){15}, 512);
 	write_file(dirs[2], "text", script, sizeof(script) - 1);
 	return 0;
 }
