@@ -2,6 +2,7 @@
 #include "probes/resources/registered_resources.h"
 
 #include "probes/plan/exit_plan.h"
+#include "probes/plan/file_analysis.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
 #include "common/diag.h"
@@ -80,6 +81,29 @@ static bool is_planned(const struct probe_set *set, const struct uprobe *probe)
 	return false;
 }
 
+/*
+ * Begins @file as @mapped, unless that is not an ELF file. A process without privileges reads it.
+ * Returns 0 or a negative errno.
+ */
+static int begin_file(struct probe_file *file, const struct mapped_file *mapped,
+		      struct group_name *ret)
+{
+	const struct probe_source source = {.fd = mapped->fd,
+					    .stat = &mapped->stat,
+					    .path = mapped->path,
+					    .display = mapped->display};
+	const struct file_question no_probes = {0};
+	struct file_answer answer;
+	int err = file_analysis_answer(mapped, &no_probes, 1, &answer);
+
+	if (!err && answer.is_elf && answer.has_build_hash) {
+		err = probe_file_set_source(file, &source, "resources", ret);
+		ret->build_hash = answer.build_hash;
+	}
+	file_answers_deinit(&answer, 1);
+	return err;
+}
+
 static int add_file(struct probe_set *set, const struct mapped_file *mapped,
 		    const struct uprobe_list *list, struct resource_schemas *schemas)
 {
@@ -101,18 +125,9 @@ static int add_file(struct probe_set *set, const struct mapped_file *mapped,
 			break;
 		}
 		if (!file.path) {
-			struct elf_image image;
-
-			const struct probe_source source = {.fd = mapped->fd,
-							    .image = &image,
-							    .stat = &mapped->stat,
-							    .path = mapped->path,
-							    .display = mapped->display};
-
-			if (elf_image_init(&image, mapped->fd))
+			err = begin_file(&file, mapped, &name);
+			if (!err && !file.path)
 				break;
-			err = probe_file_set_source(&file, &source, "resources", &name);
-			elf_image_deinit(&image);
 		}
 		/* A probe on an earlier file with the same inode number watches nothing. */
 		if (!err && group.build_hash == name.build_hash)

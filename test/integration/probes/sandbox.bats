@@ -6,6 +6,7 @@
 # shellcheck disable=SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/resources
 
 setup() {
 	common_setup
@@ -98,4 +99,16 @@ left_out() {
 @test "sandbox: check, and code that writes to all that is open" {
 	ask_beside forge check
 	grep -q "^$GROUP: .*: the file cannot be read" own || fail "$(cat own)"
+}
+
+@test "sandbox: registered probes on resources, and code that attacks" {
+	start_target resources
+	add_probes --pid "$RECORDED_PID" --no-heap --pair "$FILES"
+	export BAD_DEED=attack BAD_GAIN=$PWD/gained BAD_INODE
+	BAD_INODE=$(stat -L -c %i "$(ldd "$TARGETS/resources" | awk '$1 ~ /^libc\.so/ { print $3 }')")
+	LD_PRELOAD=$BUILD_DIR/test/targets/lib/libbad_libelf.so "$BIN/leakprobe" del --pid "$RECORDED_PID" >removed
+	assert_equal "removed" "$(<removed)" "removed ${#OWN_EVENTS[@]} probes"
+	run compgen -G "gained.*"
+	assert_equal "gained" "$output" ""
+	kill_now "$RECORDED_PID"
 }
