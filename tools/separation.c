@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -93,31 +92,17 @@ static void load_locale(void)
 
 int separation_begin(const struct separation *separation)
 {
-	int fds[2], err;
+	int socket_fd;
 
 	if (!is_wanted())
 		return 0;
 	load_locale();
-	fflush(NULL);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
-		err = -errno;
-		diag_error("cannot give up privileges: no socket: %s", strerror(-err));
-		return err;
-	}
-	broker_pid = fork();
-	if (broker_pid == 0) {
-		close(fds[0]);
-		be_broker(separation, fds[1]);
-	}
-	err = broker_pid < 0 ? -errno : 0;
-	close(fds[1]);
-	if (err) {
-		close(fds[0]);
-		diag_error("cannot give up privileges: no process: %s", strerror(-err));
-		return err;
-	}
-	broker_use(fds[0]);
-	unprivileged_keep_only((int[]){STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, fds[0]}, 4);
+	broker_pid = broker_fork(&socket_fd);
+	if (broker_pid < 0)
+		return broker_pid;
+	if (broker_pid == 0)
+		be_broker(separation, socket_fd);
+	unprivileged_keep_only((int[]){STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, socket_fd}, 4);
 	return unprivileged_confine();
 }
 

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 struct header {
 	uint32_t op;
@@ -133,6 +135,35 @@ void broker_serve(int socket_fd, const struct broker_service services[BROKER_NR_
 void broker_use(int socket_fd)
 {
 	asked_fd = socket_fd;
+}
+
+pid_t broker_fork(int *ret_socket_fd)
+{
+	int fds[2], err;
+	pid_t pid;
+
+	fflush(NULL);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
+		err = -errno;
+		diag_error("cannot give up privileges: no socket: %s", strerror(-err));
+		return err;
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(fds[0]);
+		*ret_socket_fd = fds[1];
+		return 0;
+	}
+	err = pid < 0 ? -errno : 0;
+	close(fds[1]);
+	if (err) {
+		close(fds[0]);
+		diag_error("cannot give up privileges: no process: %s", strerror(-err));
+		return err;
+	}
+	broker_use(fds[0]);
+	*ret_socket_fd = fds[0];
+	return pid;
 }
 
 bool broker_is_used(void)

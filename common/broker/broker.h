@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #define BROKER_MAX_TEXT 8192
 
@@ -62,6 +63,11 @@ void broker_serve(int socket_fd, const struct broker_service services[BROKER_NR_
 
 /* From now on this process asks the broker at @socket_fd. Before it has threads. */
 void broker_use(int socket_fd);
+/*
+ * Forks a broker, which this process asks from now on. Before it has threads. Returns the broker's
+ * pid; 0 in the broker, which serves *@ret_socket_fd; or a negative errno, reported.
+ */
+pid_t broker_fork(int *ret_socket_fd);
 bool broker_is_used(void);
 /* The broker sees the end of its requests. */
 void broker_leave(void);
