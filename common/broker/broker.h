@@ -36,6 +36,8 @@ enum broker_op {
 	BROKER_GIVE_TO_GNUPLOT,	 /* @fd: what the next one has as its descriptor @number */
 	BROKER_START_GNUPLOT,	 /* @number: enum gnuplot_group; gives its pidfd */
 	BROKER_END_GNUPLOT,	 /* ends it, unless it has ended; the answer is its status */
+	BROKER_OPEN_REPORTED,	 /* what --on-leak has reported before */
+	BROKER_REPLACE_FILE,	 /* --live, --metrics; @number: enum live_file; @fd: its contents */
 	BROKER_OPEN_SAVED,	 /* @text: the name of a file in the directory of --save */
 	BROKER_NR_OPS,
 };

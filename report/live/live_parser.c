@@ -7,7 +7,6 @@
 #include "common/scope.h"
 #include "report/live/live_metrics.h"
 #include "report/live/live_state.h"
-#include "report/live/replaced_file.h"
 #include "report/live/reported_causes.h"
 #include "report/watch/watch.h"
 
@@ -16,10 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* The state may name functions and files; metrics are read by another user. */
-#define STATE_MODE   0600
-#define METRICS_MODE 0644
 
 /* After a judgement, so many times its time pass before the next. */
 #define PAUSE_FACTOR 20
@@ -33,19 +28,19 @@ struct live_parser {
 	struct reported_causes *reported; /* with a state and a command */
 	uint64_t left_out;		  /* of status->left_out, what @analysis knows */
 	uint64_t next_ns;
-	bool told_state, told_metrics; /* that it cannot be written */
+	bool told[LIVE_NR_FILES]; /* that it cannot be written */
 };
 
-/* Writes one file, and says once that it cannot be written: *@told. */
-static void write_file(const struct live_output *output, mode_t mode, const char *bytes,
-		       size_t size, bool *told)
+/* Writes one file, and says once that it cannot be written. */
+static void write_file(struct live_parser *parser, enum live_file file, const char *bytes,
+		       size_t size)
 {
-	int err = replaced_file_write(output->dir_fd, output->name, mode, bytes, size);
+	int err = live_services_replace(file, bytes, size);
 
-	if (err && !*told)
-		diag_warn("cannot write %s: %s; what is there is older", output->path,
-			  strerror(-err));
-	*told = err != 0;
+	if (err && !parser->told[file])
+		diag_warn("cannot write %s: %s; what is there is older",
+			  parser->options->paths[file], strerror(-err));
+	parser->told[file] = err != 0;
 }
 
 static int write_state(struct live_parser *parser, const struct leak_report *report, bool is_last)
@@ -60,7 +55,7 @@ static int write_state(struct live_parser *parser, const struct leak_report *rep
 	int err = live_state_text(report, &parser->leaks, &state, &text, &size);
 
 	if (!err)
-		write_file(&parser->options->state, STATE_MODE, text, size, &parser->told_state);
+		write_file(parser, LIVE_STATE, text, size);
 	return err;
 }
 
@@ -71,8 +66,7 @@ static int write_metrics(struct live_parser *parser, const struct leak_report *r
 	int err = live_metrics_text(parser->metrics, report, parser->options->status, &text, &size);
 
 	if (!err)
-		write_file(&parser->options->metrics, METRICS_MODE, text, size,
-			   &parser->told_metrics);
+		write_file(parser, LIVE_METRICS, text, size);
 	return err;
 }
 
@@ -95,7 +89,8 @@ static int note_reported(void *context, const struct leak_report *report,
 	if (err)
 		diag_warn("cannot write %s/%s: %s; a leakrec that is started again reports this "
 			  "cause again",
-			  parser->options->state.path, REPORTED_CAUSES_NAME, strerror(-err));
+			  parser->options->paths[LIVE_REPORTED], REPORTED_CAUSES_NAME,
+			  strerror(-err));
 	return 0;
 }
 
@@ -123,9 +118,9 @@ static int judge(struct live_parser *parser, bool is_last)
 
 	note_losses(parser);
 	err = leak_report_init(&report, &parser->analysis, &parser->leaks);
-	if (!err && options->state.dir_fd >= 0)
+	if (!err && options->paths[LIVE_STATE])
 		err = write_state(parser, &report, is_last);
-	if (!err && options->metrics.dir_fd >= 0)
+	if (!err && options->paths[LIVE_METRICS])
 		err = write_metrics(parser, &report);
 	/* Whoever waits for the state need not wait for commands. */
 	if (!err && is_last)
@@ -171,13 +166,13 @@ static int begin(struct live_parser *parser)
 		.command_text = parser->options->on_leak,
 		.max_commands = 1,
 	};
-	if (parser->options->on_leak && parser->options->state.dir_fd >= 0) {
+	if (parser->options->paths[LIVE_REPORTED]) {
 		parser->watch.history = (struct watch_history){was_reported, note_reported, parser};
-		err = reported_causes_create(parser->options->state.dir_fd, &parser->reported);
+		err = reported_causes_create(&parser->reported);
 	}
 	if (!err)
 		err = watch_init(&parser->watch);
-	if (!err && parser->options->metrics.dir_fd >= 0)
+	if (!err && parser->options->paths[LIVE_METRICS])
 		err = live_metrics_create(parser->options->recording, &parser->metrics);
 	return err;
 }

@@ -9,24 +9,18 @@
 #define LEAKTOOLS_REPORT_LIVE_PARSER_H
 
 #include "common/live_status.h"
+#include "report/live/live_services.h"
 
 #include <stdint.h>
-
-/* A file in a directory that is open. */
-struct live_output {
-	int dir_fd;	  /* -1: there is none */
-	const char *path; /* of the file, for messages */
-	const char *name; /* of the file, in the directory */
-};
 
 struct live_parser_options {
 	int stream_fd; /* the recording, in perf's pipe format */
 	int done_fd;   /* gets a byte when the last state is written */
 	const struct live_status *status;
 	uint64_t every_ns;
-	struct live_output state, metrics;
-	const char *recording; /* the metrics' label */
-	const char *on_leak;   /* a program and its arguments; NULL: none */
+	const char *paths[LIVE_NR_FILES]; /* for messages; NULL: that file is not written */
+	const char *recording;		  /* the metrics' label */
+	const char *on_leak;		  /* a program and its arguments; NULL: none */
 };
 
 /* Runs until the recording ends. Returns the process's exit status. */

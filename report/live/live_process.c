@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/live/live_process.h"
 
+#include "common/broker/broker.h"
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
 #include "report/live/live_parser.h"
 #include "report/live/live_state.h"
+#include "report/live/reported_causes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,20 +69,36 @@ static void ignore_signals(void)
 		signal(ignored[i], SIG_IGN);
 }
 
-static void __attribute__((noreturn)) run_child(const struct live_parser_options *options)
+/* AddressSanitizer looks for leaks by a thread that traces the others, which none may. */
+static int give_up_rights(void)
 {
+#ifdef __SANITIZE_ADDRESS__
+	return 0;
+#else
+	return unprivileged_confine();
+#endif
+}
+
+static void __attribute__((noreturn))
+run_child(const struct live_parser_options *options, const struct live_services *services)
+{
+	int socket_fd;
+	pid_t broker;
+
 	prctl(PR_SET_NAME, "leak-live");
 	ignore_signals();
+	broker = broker_fork(&socket_fd);
+	if (broker == 0) {
+		close(options->stream_fd);
+		close(options->done_fd);
+		exit(live_services_run(services, socket_fd));
+	}
 	prefer_in_oom();
 	limit_memory();
-	if (unprivileged_read_only(true)) {
-		diag_error("the live parser cannot give up its privileges");
-		exit(DIAG_EXIT_FAILED);
-	}
-	if (options->state.dir_fd >= 0 && faccessat(options->state.dir_fd, ".", W_OK, AT_EACCESS))
-		diag_warn("%s cannot be written by the user of the live parser, %u: %s",
-			  options->state.path, geteuid(), strerror(errno));
-	exit(live_parser_run(options));
+	unprivileged_keep_only((int[]){STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, socket_fd,
+				       options->stream_fd, options->done_fd},
+			       6);
+	exit(broker < 0 || give_up_rights() ? DIAG_EXIT_FAILED : live_parser_run(options));
 }
 
 /* --- The recorder --- */
@@ -108,19 +126,27 @@ static int open_metrics(const char *path, struct live_output *ret)
 	return err;
 }
 
-static int open_outputs(const struct live_options *options, struct live_parser_options *parser)
+static int open_outputs(const struct live_options *options, struct live_services *ret)
 {
+	struct live_output *state = &ret->outputs[LIVE_STATE];
 	int err = 0;
 
-	parser->state = parser->metrics = (struct live_output){.dir_fd = -1};
 	if (options->dir) {
-		parser->state.path = options->dir;
-		parser->state.name = LIVE_STATE_NAME;
-		parser->state.dir_fd = output_dir_open(options->dir);
-		err = parser->state.dir_fd < 0 ? parser->state.dir_fd : 0;
+		state->path = options->dir;
+		state->name = LIVE_STATE_NAME;
+		state->dir_fd = output_dir_open(options->dir);
+		err = state->dir_fd < 0 ? state->dir_fd : 0;
+	}
+	if (!err && options->dir && options->on_leak) {
+		ret->outputs[LIVE_REPORTED] =
+			(struct live_output){fcntl(state->dir_fd, F_DUPFD_CLOEXEC, 0), options->dir,
+					     REPORTED_CAUSES_NAME};
+		err = ret->outputs[LIVE_REPORTED].dir_fd < 0 ? -errno : 0;
+		if (err)
+			diag_error("cannot open %s: %s", options->dir, strerror(-err));
 	}
 	if (!err && options->metrics)
-		err = open_metrics(options->metrics, &parser->metrics);
+		err = open_metrics(options->metrics, &ret->outputs[LIVE_METRICS]);
 	return err;
 }
 
@@ -137,7 +163,8 @@ static char *recording_name(const char *metrics)
 }
 
 /* Starts the process with @parser. Returns 0 or a negative errno, not reported. */
-static int start(struct live_parser_options *parser, struct live_process *ret)
+static int start(struct live_parser_options *parser, const struct live_services *services,
+		 struct live_process *ret)
 {
 	_cleanup_close_ int stream_read = -1, stream_write = -1, done_read = -1, done_write = -1;
 	int stream[2], done[2];
@@ -164,7 +191,7 @@ static int start(struct live_parser_options *parser, struct live_process *ret)
 		parser->stream_fd = stream_read;
 		parser->done_fd = done_write;
 		parser->status = ret->status;
-		run_child(parser);
+		run_child(parser, services);
 	}
 	ret->stream_fd = steal_fd(stream_write);
 	ret->done_fd = steal_fd(done_read);
@@ -173,24 +200,30 @@ static int start(struct live_parser_options *parser, struct live_process *ret)
 
 int live_process_start(const struct live_options *options, struct live_process *ret)
 {
+	struct live_services services = {
+		.outputs = {{.dir_fd = -1}, {.dir_fd = -1}, {.dir_fd = -1}},
+		.on_leak = options->on_leak,
+	};
 	struct live_parser_options parser = {
 		.every_ns = options->every_ns,
 		.on_leak = options->on_leak,
+		.paths = {[LIVE_STATE] = options->dir,
+			  [LIVE_METRICS] = options->metrics,
+			  [LIVE_REPORTED] = options->on_leak ? options->dir : NULL},
 	};
 	_cleanup_free_ char *recording = options->metrics ? recording_name(options->metrics) : NULL;
-	int err = open_outputs(options, &parser);
+	int err = open_outputs(options, &services);
 
 	*ret = (struct live_process){.pid = -1, .stream_fd = -1, .done_fd = -1};
 	if (!err) {
 		parser.recording = recording ? recording : "";
-		err = start(&parser, ret);
+		err = start(&parser, &services, ret);
 		if (err)
 			diag_error("cannot start the live parser: %s", strerror(-err));
 	}
-	if (parser.state.dir_fd >= 0)
-		close(parser.state.dir_fd);
-	if (parser.metrics.dir_fd >= 0)
-		close(parser.metrics.dir_fd);
+	for (size_t i = 0; i < ARRAY_SIZE(services.outputs); i++)
+		if (services.outputs[i].dir_fd >= 0)
+			close(services.outputs[i].dir_fd);
 	return err;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The recorder's side of the live parser (live_parser.h), which is a process of its own: it parses
- * hostile input, so it has none of the recorder's rights but those to read files for names, and
- * under sudo it is the caller's. Its memory is limited. The recorder never waits for it while it
- * records: what has no room in the pipe is left out (perf_writer_never_wait()). If it dies, only
- * what it writes is lost.
+ * hostile input, so it has no rights, and a broker of its own (live_services.h) opens files for
+ * names and writes. Its memory is limited. The recorder never waits for it while it records: what
+ * has no room in the pipe is left out (perf_writer_never_wait()). If it dies, only what it writes
+ * is lost.
  */
 #ifndef LEAKTOOLS_REPORT_LIVE_PROCESS_H
 #define LEAKTOOLS_REPORT_LIVE_PROCESS_H

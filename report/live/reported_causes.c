@@ -3,18 +3,16 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "report/live/replaced_file.h"
+#include "report/live/live_services.h"
 #include "report/text/cause_frames.h"
 #include "report/text/stack_lines.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 struct reported_causes {
-	int dir_fd;
 	char *lines[REPORTED_CAUSES_MAX]; /* without their line ends */
 	size_t nr;
 	size_t nr_before; /* that the file had */
@@ -23,20 +21,15 @@ struct reported_causes {
 /* --- The file --- */
 
 /* Returns the text, which the caller frees; NULL and *@ret_err: 0 if there is no file. */
-static char *read_file(int dir_fd, int *ret_err)
+static char *read_file(int *ret_err)
 {
-	_cleanup_close_ int fd = openat(dir_fd, REPORTED_CAUSES_NAME,
-					O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = live_services_open_reported();
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
-	struct stat st;
 	ssize_t len;
 
-	*ret_err = 0;
-	if (fd < 0 && errno == ENOENT)
-		return NULL;
-	*ret_err = fd < 0 || fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
-	if (*ret_err)
+	*ret_err = fd >= 0 || fd == -ENOENT ? 0 : fd;
+	if (fd < 0)
 		return NULL;
 	text = malloc(REPORTED_CAUSES_MAX_BYTES + 1);
 	if (!text) {
@@ -66,7 +59,7 @@ static void add_line(struct reported_causes *causes, char *line)
 	causes->lines[causes->nr++] = line;
 }
 
-int reported_causes_create(int dir_fd, struct reported_causes **ret)
+int reported_causes_create(struct reported_causes **ret)
 {
 	struct reported_causes *causes = calloc(1, sizeof(*causes));
 	_cleanup_free_ char *text = NULL;
@@ -76,8 +69,7 @@ int reported_causes_create(int dir_fd, struct reported_causes **ret)
 	*ret = causes;
 	if (!causes)
 		return -ENOMEM;
-	causes->dir_fd = dir_fd;
-	text = read_file(dir_fd, &err);
+	text = read_file(&err);
 	if (err)
 		diag_warn("cannot read what was reported before, %s: %s; all is reported again",
 			  REPORTED_CAUSES_NAME, strerror(-err));
@@ -119,7 +111,7 @@ static int write_file(const struct reported_causes *causes)
 		fprintf(out, "%s\n", causes->lines[i]);
 	if (fclose(out))
 		return -ENOMEM;
-	return replaced_file_write(causes->dir_fd, REPORTED_CAUSES_NAME, 0600, text, size);
+	return live_services_replace(LIVE_REPORTED, text, size);
 }
 
 /* --- Causes --- */

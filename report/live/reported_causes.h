@@ -18,10 +18,10 @@
 struct reported_causes;
 
 /*
- * Reads the file in the directory @dir_fd, which must stay open. A missing or unreadable file,
- * which is reported, has no causes. Returns 0 or -ENOMEM. Release with reported_causes_destroy().
+ * Reads the file (live_services.h). A missing or unreadable file, which is reported, has no causes.
+ * Returns 0 or -ENOMEM. Release with reported_causes_destroy().
  */
-int reported_causes_create(int dir_fd, struct reported_causes **ret);
+int reported_causes_create(struct reported_causes **ret);
 void reported_causes_destroy(struct reported_causes *causes);
 
 /* Whether the file had the cause when it was read. Returns 0 or -ENOMEM. */

@@ -41,6 +41,11 @@ live_pid() {
 	pgrep -P "$LEAKREC_PID" -x leak-live
 }
 
+# What /proc/PID/status has of leak-live's broker.
+broker_status() {
+	sed -n "s/^$1:\t//p" "/proc/$(pgrep -P "$(live_pid)" -x leak-broker)/status"
+}
+
 # The line of state $1 that has key $2.
 live_key() {
 	sed -n "s/^# live: .*\b$2=\([^ ]*\).*/\1/p" "$1"
@@ -79,12 +84,14 @@ has_cause() {
 	grep -qs '^	query_font+0x' cause.*
 }
 
-@test "live: a command once for a cause, with no rights" {
+@test "live: a command once for a cause, with no rights, and leakrec's limits" {
 	cat >note <<-'END'
 		#!/bin/sh
 		echo run >>runs
 		cat >"cause.$$"
 		grep -E '^(Uid|Cap(Prm|Eff|Bnd)):' /proc/self/status >rights
+		cat /proc/self/oom_score_adj >limits
+		ulimit -d >>limits
 		ls /proc/self/fd >descriptors
 		echo "$# $1"
 	END
@@ -97,6 +104,7 @@ has_cause() {
 	grep -qE '^[1-9]\. (growth|overdue|burst): .* in leaky_daemon' "$CAUSE"
 	assert_equal "capabilities" "$(sed -n 's/^Cap.*:\t//p' rights | sort -u)" 0000000000000000
 	assert_equal "descriptors" "$(wc -l <descriptors)" 4 # that of ls, too
+	assert_equal "limits" "$(<limits)" "$(</proc/self/oom_score_adj)"$'\n'"$(ulimit -d)"
 	end_live
 	assert_equal "runs" "$(grep -c . runs)" "$(find . -name 'cause.*' | wc -l)"
 	assert_equal "causes" "$(grep -l '^	query_font+0x' cause.*)" "$CAUSE"
@@ -110,9 +118,9 @@ has_cause() {
 	export SUDO_UID=65534 SUDO_GID=65534
 	record_live --live state --metrics metrics/x.prom --on-leak id
 	wait_until 60 says "^uid=65534" leakrec.err
-	grep '^Uid' "/proc/$(live_pid)/status" | grep -qP 'Uid:(\t65534){4}'
+	assert_equal "broker" "$(broker_status Uid)" $'65534\t65534\t65534\t65534'
 	# Only reading: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE.
-	assert_equal "others" "$((0x$(sed -n 's/^CapPrm:\t//p' "/proc/$(live_pid)/status") & ~(1 << 2 | 1 << 19 | 1 << 40)))" 0
+	assert_equal "others" "$((0x$(broker_status CapPrm) & ~(1 << 2 | 1 << 19 | 1 << 40)))" 0
 	end_live
 	unset SUDO_UID SUDO_GID
 	run ! grep -E '^uid=.*[=,]0\(' leakrec.err
@@ -319,11 +327,20 @@ has_cause() {
 	finish_target
 }
 
-@test "live: all processes, but not the parser itself" {
+@test "live: all processes, but not the parser itself and its broker" {
+	local pid broker
+
 	: >leakrec.err
-	"$BIN/leakrec" -a -d 3 --live state --live-every 1 2>leakrec.err
+	"$BIN/leakrec" -a --live state --live-every 1 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 test -s state/leaks
+	pid=$(live_pid)
+	broker=$(pgrep -P "$pid" -x leak-broker)
+	kill -INT "$LEAKREC_PID"
+	wait "$LEAKREC_PID" || fail "$(cat leakrec.err)"
 	assert_equal "last" "$(live_key state/leaks ended)" 1
-	run ! grep '^process [0-9]* leak-live ' state/leaks
+	run ! grep -E "^process ($pid|$broker) " state/leaks
 }
 
 @test "live: a command, without a recording" {
