@@ -23,7 +23,7 @@ int segment_name_parse(const char *text, struct segment_name *ret)
 		return -EINVAL;
 	segment_name_format(*ret, same);
 	if (strcmp(same, text) != 0 || !ret->recording || !ret->number ||
-	    ret->recording == UINT32_MAX || ret->number == UINT32_MAX)
+	    ret->recording > SEGMENT_NAME_MAX || ret->number > SEGMENT_NAME_MAX)
 		return -EINVAL;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define SEGMENT_NAME_BYTES 32
+#define SEGMENT_NAME_MAX   (UINT32_MAX - 1) /* of both numbers */
 
 struct segment_name {
 	uint32_t recording, number; /* from 1 on */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/held/held_groups.h"
 
+#include "common/diag.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -93,8 +94,10 @@ int held_groups_visit(const struct held_blocks *held, size_t max,
 	_cleanup_free_ uint64_t *values = calloc(max, HELD_GROUP_VALUES * sizeof(*values));
 	struct lists lists = {blocks, next, first, used, 0, values};
 
-	if (!blocks || !next || !first || !used || !values)
+	if (!blocks || !next || !first || !used || !values) {
+		diag_error("cannot list the held blocks: out of memory");
 		return -ENOMEM;
+	}
 	while (!err && (pid = held_blocks_next_process(held, pid)))
 		err = visit_process(&lists, held, pid, &how);
 	return err;

@@ -61,6 +61,8 @@ int closed_segments_list(struct closed_segments *segments, int dir_fd, uint32_t 
 		struct stat st;
 
 		segment_name_format(name, text);
+		if (name.recording == SEGMENT_NAME_MAX)
+			return -ERANGE;
 		if (name.recording >= *recording)
 			*recording = name.recording + 1;
 		if (fstatat(dir_fd, text, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))

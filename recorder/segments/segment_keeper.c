@@ -267,7 +267,11 @@ static int open_dir(struct segment_keeper *keeper)
 		err = closed_segments_list(&keeper->closed, keeper->dir_fd,
 					   &keeper->current.recording);
 	}
-	if (err)
+	if (err == -ERANGE)
+		diag_error("cannot write into %s: the number of its last recording is the largest "
+			   "one; name another directory",
+			   keeper->dir);
+	else if (err)
 		diag_error("cannot read %s: %s", keeper->dir, strerror(-err));
 	return err;
 }
@@ -406,7 +410,7 @@ static int become_current(struct segment_keeper *keeper, int fd)
 
 	next.number++;
 	if (set_path(keeper, next))
-		return -ENOMEM;
+		return fail(keeper, "write", "the next segment", -ENOMEM);
 	if (keeper->output) {
 		copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		if (copy < 0)
@@ -460,7 +464,7 @@ int segment_keeper_write(struct segment_keeper *keeper, const char *reason)
 	char *copy = strdup(reason);
 
 	if (!copy)
-		return -ENOMEM;
+		return fail(keeper, "write the segments into", ".", -ENOMEM);
 	pthread_mutex_lock(&keeper->lock);
 	free(keeper->reason);
 	keeper->reason = copy;

@@ -162,7 +162,10 @@ int segments_add_side(struct segments *segments, const struct perf_event_header 
 	if (side_time_ns(record) <= until_ns)
 		return perf_writer_add_side(segments->writer, record);
 	byte_buffer_add(&segments->waiting, record, record->size);
-	return segments->waiting.failed ? -ENOMEM : 0;
+	if (!segments->waiting.failed)
+		return 0;
+	diag_error("cannot keep records for the next segment: out of memory");
+	return -ENOMEM;
 }
 
 int segments_add_waiting(struct segments *segments)

@@ -235,6 +235,9 @@ has_recording() {
 	ln -s "$PWD/target.err" other/000007.00000001.data
 	"$BIN/leakrec" --keep 1s -o other -- true
 	[[ -L other/000007.00000001.data && -f other/000008.00000001.data ]]
+	touch other/4294967294.00000001.data
+	run -1 "$BIN/leakrec" --keep 1s -o other -- true
+	[[ $output == *"cannot write into other: "*"name another directory" ]] || fail "$output"
 }
 
 @test "segments: a limit that may be minutes or MiB is refused" {
