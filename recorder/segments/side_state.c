@@ -43,7 +43,7 @@ struct side_state {
 	struct side_process *processes;
 	struct waiting *waiting;
 	size_t nr_waiting, nr_allocated, nr_noted;
-	size_t map_bytes;
+	size_t map_bytes; /* of mappings, and of the processes' lists of them */
 	uint64_t nr_left_out;
 };
 
@@ -64,7 +64,10 @@ static void drop_maps(struct side_state *state, struct side_process *process)
 {
 	for (size_t i = 0; i < process->nr_maps; i++)
 		release_map(state, process->maps[i]);
-	process->nr_maps = 0;
+	state->map_bytes -= process->nr_allocated * sizeof(struct side_map *);
+	free(process->maps);
+	process->maps = NULL;
+	process->nr_maps = process->nr_allocated = 0;
 }
 
 /* Drops the threads of @process but @kept. */
@@ -85,7 +88,6 @@ static void drop_process(struct side_state *state, struct side_process *process)
 	drop_threads(process, NULL);
 	drop_maps(state, process);
 	HASH_DELETE(hh, state->processes, process);
-	free(process->maps);
 	free(process);
 }
 
@@ -154,20 +156,35 @@ static struct side_thread *get_thread(struct side_process *process, pid_t tid)
 	return NULL;
 }
 
-static bool add_map(struct side_process *process, struct side_map *map)
+/* Returns false if @bytes more are too many, and counts that. */
+static bool has_room(struct side_state *state, size_t bytes)
+{
+	if (state->map_bytes + bytes <= SIDE_STATE_MAX_BYTES)
+		return true;
+	state->nr_left_out++;
+	return false;
+}
+
+/* Leaves @map out if there is no room. Returns 0 or -ENOMEM. */
+static int add_map(struct side_state *state, struct side_process *process, struct side_map *map)
 {
 	if (process->nr_maps == process->nr_allocated) {
-		size_t nr = 2 * process->nr_allocated + 16;
-		struct side_map **maps = reallocarray(process->maps, nr, sizeof(struct side_map *));
+		size_t more = process->nr_allocated + 16, bytes = more * sizeof(struct side_map *);
+		struct side_map **maps;
 
+		if (!has_room(state, bytes))
+			return 0;
+		maps = reallocarray(process->maps, process->nr_allocated + more,
+				    sizeof(struct side_map *));
 		if (!maps)
-			return false;
+			return -ENOMEM;
 		process->maps = maps;
-		process->nr_allocated = nr;
+		process->nr_allocated += more;
+		state->map_bytes += bytes;
 	}
 	process->maps[process->nr_maps++] = map;
 	map->nr_users++;
-	return true;
+	return 0;
 }
 
 static int apply_mmap(struct side_state *state, const struct perf_disk_mmap2 *record)
@@ -176,6 +193,7 @@ static int apply_mmap(struct side_state *state, const struct perf_disk_mmap2 *re
 	uint64_t start = record->address, end = start + record->len;
 	struct side_map *map;
 	size_t nr = 0;
+	int err;
 
 	if (!process)
 		return -ENOMEM;
@@ -187,23 +205,23 @@ static int apply_mmap(struct side_state *state, const struct perf_disk_mmap2 *re
 			process->maps[nr++] = map;
 	}
 	process->nr_maps = nr;
-	if (nr >= SIDE_STATE_MAX_MAPS ||
-	    state->map_bytes + record->header.size > SIDE_STATE_MAX_BYTES) {
+	if (nr >= SIDE_STATE_MAX_MAPS) {
 		state->nr_left_out++;
 		return 0;
 	}
+	if (!has_room(state, record->header.size))
+		return 0;
 	map = calloc(1, offsetof(struct side_map, record) + record->header.size);
 	if (!map)
 		return -ENOMEM;
 	map->start = start;
 	map->end = end;
 	memcpy(&map->record, record, record->header.size);
-	state->map_bytes += record->header.size;
-	if (add_map(process, map))
-		return 0;
 	map->nr_users = 1;
+	state->map_bytes += record->header.size;
+	err = add_map(state, process, map);
 	release_map(state, map);
-	return -ENOMEM;
+	return err;
 }
 
 static int apply_comm(struct side_state *state, const struct perf_disk_comm *record)
@@ -231,6 +249,7 @@ static int apply_fork(struct side_state *state, const struct perf_disk_task *rec
 		parent ? find_thread(parent, (pid_t)record->ptid) : NULL;
 	struct side_process *process = find_process(state, (pid_t)record->pid);
 	struct side_thread *thread;
+	int err = 0;
 
 	/* One with the same id, whose end was not seen. */
 	if (process && record->pid != record->ppid)
@@ -241,10 +260,9 @@ static int apply_fork(struct side_state *state, const struct perf_disk_task *rec
 		return -ENOMEM;
 	if (creator && creator != thread)
 		memcpy(thread->comm, creator->comm, sizeof(thread->comm));
-	for (size_t i = 0; parent && parent != process && i < parent->nr_maps; i++)
-		if (!add_map(process, parent->maps[i]))
-			return -ENOMEM;
-	return 0;
+	for (size_t i = 0; parent && parent != process && i < parent->nr_maps && !err; i++)
+		err = add_map(state, process, parent->maps[i]);
+	return err;
 }
 
 static void apply_exit(struct side_state *state, const struct perf_disk_task *record)
