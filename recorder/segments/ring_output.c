@@ -30,6 +30,7 @@ struct ring_output {
 	bool has_thread;
 	pthread_t thread;
 	atomic_bool abandoned;
+	int rights_err; /* the thread's: it may not write */
 
 	/* the order, for the thread while @busy */
 	char reason[REASON_BYTES];
@@ -138,7 +139,8 @@ static void report(const struct ring_output *output, const char *name, size_t nr
 static struct ring_written write_all(struct ring_output *output)
 {
 	char name[NAME_BYTES] = "";
-	_cleanup_close_ int fd = make_directory(output, name);
+	_cleanup_close_ int fd =
+		output->rights_err ? output->rights_err : make_directory(output, name);
 	struct ring_written done = {0};
 	int err = fd < 0 ? fd : 0;
 	size_t nr = 0;
@@ -176,7 +178,7 @@ static void *run(void *arg)
 {
 	struct ring_output *output = arg;
 
-	segment_rights_take(&output->owner, "the thread of --ring");
+	output->rights_err = segment_rights_take(&output->owner, "the thread of --ring");
 	pthread_mutex_lock(&output->lock);
 	for (;;) {
 		struct ring_written done;

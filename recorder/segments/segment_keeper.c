@@ -188,11 +188,12 @@ static int settle(struct segment_keeper *keeper)
 static void *run(void *arg)
 {
 	struct segment_keeper *keeper = arg;
+	int rights_err = segment_rights_take(
+		&keeper->owner, keeper->output ? "the thread of --ring" : "the thread of --keep");
 
-	segment_rights_take(&keeper->owner,
-			    keeper->output ? "the thread of --ring" : "the thread of --keep");
 	pthread_mutex_lock(&keeper->lock);
-	for (;;) {
+	keeper->err = rights_err;
+	while (!rights_err) {
 		bool makes, settles;
 		int err = 0;
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/segments/segment_rights.h"
 
+#include "common/diag.h"
 #include "common/sandbox/unprivileged.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,9 +22,20 @@ int segment_rights_start_thread(pthread_t *ret, void *(*run)(void *), void *arg)
 	return -err;
 }
 
-void segment_rights_take(const struct stat *owner, const char *who)
+int segment_rights_take(const struct stat *owner, const char *who)
 {
+	bool has_taken;
+
 	syscall(SYS_setfsgid, owner->st_gid);
 	syscall(SYS_setfsuid, owner->st_uid);
+	/* These do not tell whether they failed; an invalid id changes nothing. */
+	has_taken = (gid_t)syscall(SYS_setfsgid, -1) == owner->st_gid &&
+		    (uid_t)syscall(SYS_setfsuid, -1) == owner->st_uid;
 	unprivileged_drop_capabilities(who);
+	if (has_taken || geteuid() != 0)
+		return 0;
+	diag_error("%s cannot take the rights of user %u, who owns the directory, and root's are "
+		   "too many: CAP_SETUID and CAP_SETGID are missing",
+		   who, owner->st_uid);
+	return -EPERM;
 }
