@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define MAX_SECONDS 1e12 /* since 1970, and of a period */
+
 /* A state is late if it is so many periods old: judging may take a part of one. */
 #define LATE_PERIODS 3
 
@@ -77,7 +79,10 @@ static int find_state(const char *text, struct known_state *ret)
 	    sscanf(line, "\n# live: written=%lf every=%lf ended=%d left_out=%llu", &ret->written_s,
 		   &ret->every_s, &ret->has_ended, &ret->left_out) != 4)
 		return -EINVAL;
-	return 0;
+	return ret->written_s >= 0 && ret->written_s < MAX_SECONDS && ret->every_s > 0 &&
+			       ret->every_s < MAX_SECONDS
+		       ? 0
+		       : -EINVAL;
 }
 
 static void write_age(FILE *out, const struct known_state *state)

@@ -235,6 +235,11 @@ has_cause() {
 	run ! grep cut screen
 	"$BIN/leakparse" --from-live state >leaks
 	run ! grep $'\e' leaks
+	for times in "written=-inf every=60" "written=nan every=60" "written=1e300 every=60" "written=1 every=-inf"; do
+		printf '# leaks 2\n# live: %s ended=0 left_out=0\n' "$times" >state/leaks
+		run -1 "$BIN/leakparse" --from-live state --summary
+		[[ $output == *"is not the state of a recording"* ]] || fail "$times: $output"
+	done
 }
 
 @test "live: read while it is written" {
