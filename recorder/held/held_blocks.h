@@ -33,6 +33,7 @@ struct held_stacks;
 
 /* For at most @limit blocks of all processes together. Returns 0 or -ENOMEM. */
 int held_blocks_create(size_t limit, struct held_blocks **ret);
+/* For tests: leakrec leaves that to its end (session.c). */
 void held_blocks_destroy(struct held_blocks *held); /* NULL is fine */
 
 /*

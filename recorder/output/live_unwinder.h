@@ -19,6 +19,7 @@ struct live_unwinder;
 
 /* Returns 0 or a negative errno, reported. */
 int live_unwinder_create(struct live_unwinder **ret);
+/* For tests: leakrec leaves that to its end (session.c). */
 void live_unwinder_destroy(struct live_unwinder *unwinder);
 
 /* Sets which events have dumps. Call it before the first sample. 0 or -ENOMEM, reported. */
