@@ -23,14 +23,18 @@ static bool is_program(const struct elf_image *image)
 
 bool debug_symbols_are_wanted(const struct elf_image *image, struct debug_symbols_id *ret)
 {
+	return image->is_native && !elf_image_has_symtab(image) && is_program(image) &&
+	       debug_symbols_id(image, ret);
+}
+
+bool debug_symbols_id(const struct elf_image *image, struct debug_symbols_id *ret)
+{
 	const void *build_id = NULL;
 	GElf_Word crc = 0;
 	const char *link;
 	ssize_t size;
 
 	*ret = (struct debug_symbols_id){0};
-	if (!image->is_native || elf_image_has_symtab(image) || !is_program(image))
-		return false;
 	size = dwelf_elf_gnu_build_id(image->elf, &build_id);
 	if (size > 0 && (size_t)size <= sizeof(ret->build_id)) {
 		memcpy(ret->build_id, build_id, (size_t)size);
@@ -113,22 +117,34 @@ static bool is_trusted(int debug_fd, int fd)
 	       !(debug.st_mode & ~file.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-void debug_symbols_try(struct elf_image *image, const struct debug_symbols_files *files)
+size_t debug_symbols_find(const struct elf_image *image, const struct debug_symbols_files *files,
+			  size_t first, int *ret_fd)
 {
 	const struct elf_file_id id = file_id(&files->id);
 
-	for (size_t i = 0; i < files->nr; i++) {
+	*ret_fd = -1;
+	for (size_t i = first; i < files->nr; i++) {
 		int fd = files->fds[i];
 
 		if (!elf_file_is(fd, &id) || !elf_file_expands_well(fd, NULL) ||
 		    !is_trusted(fd, image->fd))
 			continue;
+		*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (*ret_fd >= 0)
+			return i;
+	}
+	return files->nr;
+}
+
+void debug_symbols_try(struct elf_image *image, const struct debug_symbols_files *files)
+{
+	int fd;
+
+	for (size_t i = 0; (i = debug_symbols_find(image, files, i, &fd)) < files->nr; i++) {
 		/* The image closes its own. */
-		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		if (fd >= 0 && elf_image_use_debug_file(image, fd))
+		if (elf_image_use_debug_file(image, fd))
 			return;
-		if (fd >= 0)
-			close(fd);
+		close(fd);
 	}
 }
 

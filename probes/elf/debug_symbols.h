@@ -32,6 +32,8 @@ struct debug_symbols_files {
 
 /* True if @image is a program without .symtab that names a debug file. */
 bool debug_symbols_are_wanted(const struct elf_image *image, struct debug_symbols_id *ret);
+/* True if @image names a debug file. */
+bool debug_symbols_id(const struct elf_image *image, struct debug_symbols_id *ret);
 
 /*
  * Opens the files. @path opens the program from here, @display is its path as its process sees it.
@@ -40,6 +42,14 @@ bool debug_symbols_are_wanted(const struct elf_image *image, struct debug_symbol
 void debug_symbols_open(const struct debug_symbols_id *id, const char *path, const char *display,
 			struct debug_symbols_files *ret);
 void debug_symbols_files_deinit(struct debug_symbols_files *files);
+
+/*
+ * Opens the one of @files, from the @first on, that is the debug file of @image, and that nobody
+ * could write who cannot write the image's. Returns its number, with a descriptor that the caller
+ * closes, or files->nr.
+ */
+size_t debug_symbols_find(const struct elf_image *image, const struct debug_symbols_files *files,
+			  size_t first, int *ret_fd);
 
 /* Makes @image use the .symtab of the file that it names, if that is among @files. */
 void debug_symbols_try(struct elf_image *image, const struct debug_symbols_files *files);

@@ -15,6 +15,25 @@ static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, D
 	return -1;
 }
 
+/* What the callback needs to know. */
+struct debug_source {
+	const struct elf_image *image;
+	const struct debug_symbols_files *files;
+};
+
+/* No file is opened: whoever reads this one may not. */
+static int find_debug_file(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+			   const char *file_name, const char *link, GElf_Word crc,
+			   char **ret_file_name)
+{
+	const struct debug_source *source = *userdata;
+	int fd = -1;
+
+	if (source->files)
+		debug_symbols_find(source->image, source->files, 0, &fd);
+	return fd;
+}
+
 /* True if @name, with or without directories, is the file at @path. */
 static bool is_source(const char *path, const char *name)
 {
@@ -107,19 +126,40 @@ static bool has_line(Dwarf_Die *unit, const struct line_search *search)
 	return false;
 }
 
-bool function_lines_find(const struct elf_image *image, const char *path, const char *source,
-			 int line, struct elf_function *ret)
+bool function_lines_are_in(const struct elf_image *image)
 {
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(image->elf, &names) < 0)
+		return false;
+	while ((section = elf_nextscn(image->elf, section))) {
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(image->elf, names, header.sh_name)
+					   : NULL;
+
+		if (name && strcmp(name, ".debug_info") == 0)
+			return true;
+	}
+	return false;
+}
+
+bool function_lines_find(const struct elf_image *image, const struct debug_symbols_files *debug,
+			 const char *source, int line, struct elf_function *ret)
+{
+	struct debug_source debug_source = {image, debug};
 	const Dwfl_Callbacks callbacks = {
 		.find_elf = find_no_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = find_debug_file,
 		.section_address = dwfl_offline_section_address,
 	};
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 	int fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
 	/* The module owns the descriptor, unless dwfl_report_offline() fails. */
-	Dwfl_Module *module = dwfl && fd >= 0 ? dwfl_report_offline(dwfl, "", path, fd) : NULL;
+	Dwfl_Module *module = dwfl && fd >= 0 ? dwfl_report_offline(dwfl, "", "file", fd) : NULL;
 	Dwarf_Die *unit = NULL;
+	void **userdata;
 	bool found = false;
 	Dwarf_Addr bias;
 
@@ -127,6 +167,8 @@ bool function_lines_find(const struct elf_image *image, const char *path, const 
 		close(fd);
 	if (dwfl)
 		dwfl_report_end(dwfl, NULL, NULL);
+	if (module && dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
+		*userdata = &debug_source;
 	while (module && !found && (unit = dwfl_module_nextcu(module, unit, &bias))) {
 		struct line_search search = {.image = image, .source = source, .line = line};
 		GElf_Addr elf_bias;

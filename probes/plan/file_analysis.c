@@ -3,13 +3,13 @@
 
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/debug_symbols.h"
+#include "probes/plan/file_sandbox.h"
 #include "probes/plan/plan_message.h"
 #include "probes/plan/probe_plan.h"
 #include "probes/plan/usdt_plan.h"
 #include "probes/sites/probe_arch.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
-#include "common/sandbox/sandbox.h"
 #include "common/schema/probe_events.h"
 #include "common/diag.h"
 #include "common/scope.h"
@@ -17,19 +17,17 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* The parent waits longer than the child's own limit, which names the file better. */
-#define GRACE_NS 500000000ull
-
-/* Files of one owner, which are analysed by one process. */
+/* What is to be done with files; the arrays have an element for each. */
 struct analysis {
 	const struct mapped_file *files;
-	size_t nr;
 	bool plans, with_operators;
 	uint64_t cpu_limit_ns;			 /* for each file */
 	const struct debug_symbols_files *debug; /* of the only file; or NULL */
-	/* Of each file, if not its probes are to be planned; or NULL. */
+	/* If not probes are to be planned; or NULL. */
 	const struct file_question *questions;
 	struct file_answer *answers;
+	struct file_findings *findings;
+	struct probe_set *set; /* of the process that waits; or NULL */
 };
 
 /* In the process without privileges. */
@@ -141,8 +139,6 @@ static void analyse(void *context, size_t nr, FILE *reply)
 	bool is_wanted = false;
 	int err;
 
-	/* What the parent does meanwhile is not for the child. */
-	analysis_limit_set_pause(NULL, NULL);
 	analysis_limit_begin(analysis->cpu_limit_ns);
 	if (elf_image_init(&image, file->fd) == 0) {
 		findings.is_elf = true;
@@ -177,167 +173,99 @@ static void analyse(void *context, size_t nr, FILE *reply)
 
 /* In the process that waits. */
 
-static void leave_out(const struct analysis *analysis, const struct mapped_file *file)
-{
-	if (analysis->answers) {
-		struct file_answer *left = &analysis->answers[file - analysis->files];
+static int run(const struct analysis *analysis, size_t nr);
 
-		file_answers_deinit(left, 1);
-		left->is_left_out = true;
+static void leave_out(void *context, size_t nr)
+{
+	const struct analysis *analysis = context;
+
+	if (analysis->answers) {
+		file_answers_deinit(&analysis->answers[nr], 1);
+		analysis->answers[nr].is_left_out = true;
 	}
-	diag_warn("%s: its symbol tables are damaged, or it takes too long or too much memory to "
-		  "analyse; %s",
-		  file->display,
-		  analysis->answers ? "what is at its probes is not known" : "it is not probed");
+	file_sandbox_tell_left_out(&analysis->files[nr],
+				   analysis->answers ? "what is at its probes is not known"
+						     : "it is not probed");
 }
 
-static int run(const struct analysis *analysis, struct probe_set *set, struct file_findings *ret,
-	       size_t *ret_nr);
-
-/* Analyses @file again, with what may be its debug file. */
-static int run_with_debug_file(const struct analysis *analysis, const struct mapped_file *file,
-			       const struct debug_symbols_id *wanted, struct probe_set *set,
-			       struct file_findings *ret)
+/* Analyses file @nr again, with what may be its debug file. */
+static int run_with_debug_file(const struct analysis *analysis, size_t nr,
+			       const struct debug_symbols_id *wanted)
 {
+	const struct mapped_file *file = &analysis->files[nr];
 	struct analysis again = *analysis;
 	struct debug_symbols_files debug;
-	size_t nr;
 	int err;
 
 	debug_symbols_open(wanted, file->path, file->display, &debug);
-	if (analysis->questions) {
-		again.questions += file - analysis->files;
-		again.answers += file - analysis->files;
-	}
 	again.files = file;
-	again.nr = 1;
+	again.findings += nr;
 	again.debug = &debug;
-	err = run(&again, set, ret, &nr);
+	if (analysis->questions) {
+		again.questions += nr;
+		again.answers += nr;
+	}
+	err = run(&again, 1);
 	debug_symbols_files_deinit(&debug);
 	return err;
 }
 
-/* Takes what the reply says of @file. Returns 0 or a negative errno, reported. */
-static int take_part(const struct analysis *analysis, const struct mapped_file *file,
-		     struct message_reader *reader, struct probe_set *set,
-		     struct file_findings *ret)
+/* Takes what the reply says of file @nr. Returns 0 or a negative errno, reported. */
+static int take(void *context, size_t nr, struct message_reader *reader)
 {
-	struct file_answer *answer_there =
-		analysis->answers ? &analysis->answers[file - analysis->files] : NULL;
+	const struct analysis *analysis = context;
+	struct file_findings *findings = &analysis->findings[nr];
+	struct file_answer *answer_there = analysis->answers ? &analysis->answers[nr] : NULL;
 	struct debug_symbols_id wanted;
-	int err = findings_message_get(reader, ret);
+	int err = findings_message_get(reader, findings);
 	bool is_wanted = findings_message_get_wish(reader, &wanted);
 
 	if (!err && !reader->is_bad && is_wanted && !analysis->debug)
-		return run_with_debug_file(analysis, file, &wanted, set, ret);
-	if (!err && answer_there && ret->is_elf)
-		err = findings_message_get_answer(
-			reader, &analysis->questions[file - analysis->files], answer_there);
-	if (!err && set)
-		err = plan_message_get(reader, file, set);
+		return run_with_debug_file(analysis, nr, &wanted);
+	if (!err && answer_there && findings->is_elf)
+		err = findings_message_get_answer(reader, &analysis->questions[nr], answer_there);
+	if (!err && analysis->set)
+		err = plan_message_get(reader, &analysis->files[nr], NULL, analysis->set);
 	if (err == -ETIME || reader->is_bad) {
-		leave_out(analysis, file);
-		*ret = (struct file_findings){0};
+		leave_out(context, nr);
+		*findings = (struct file_findings){0};
 		return 0;
 	}
 	if (answer_there)
-		answer_there->is_elf = ret->is_elf;
+		answer_there->is_elf = findings->is_elf;
 	return err;
 }
 
-/* Starts the process, and waits for it. */
-static int wait_for_reply(const struct analysis *analysis, struct sandbox_reply *ret)
+static int run(const struct analysis *analysis, size_t nr)
 {
-	size_t nr_debug = analysis->debug ? analysis->debug->nr : 0;
-	_cleanup_free_ int *fds = calloc(analysis->nr + nr_debug + 1, sizeof(*fds));
-	struct sandbox_task task = {
-		.run = analyse,
+	const struct file_sandbox sandbox = {
+		.files = analysis->files,
+		.nr = nr,
+		.debug = analysis->debug,
+		.cpu_limit_ns = analysis->cpu_limit_ns,
+		.analyse = analyse,
+		.take = take,
+		.leave_out = leave_out,
 		.context = (void *)analysis,
-		.nr_parts = analysis->nr,
-		.fds = fds,
-		.nr_fds = analysis->nr + nr_debug,
-		.cpu_ns = analysis->cpu_limit_ns + GRACE_NS,
-		.elapsed_ns = analysis_limit_elapsed_ns(analysis->cpu_limit_ns) + GRACE_NS,
-		.meanwhile = analysis_limit_pause,
 	};
-	int err;
 
-	*ret = (struct sandbox_reply){0};
-	if (!fds)
-		return -ENOMEM;
-	for (size_t i = 0; i < analysis->nr; i++)
-		fds[i] = analysis->files[i].fd;
-	for (size_t i = 0; i < nr_debug; i++)
-		fds[analysis->nr + i] = analysis->debug->fds[i];
-	err = sandbox_run(&task, ret);
-	analysis_limit_count(ret->cpu_ns);
-	return err;
-}
-
-/*
- * Analyses files by one process. *@ret_nr: how many of them were dealt with; it may have ended
- * before the last one. Returns 0 or a negative errno, reported.
- */
-static int run(const struct analysis *analysis, struct probe_set *set, struct file_findings *ret,
-	       size_t *ret_nr)
-{
-	struct sandbox_reply reply;
-	size_t from = 0;
-	int err = wait_for_reply(analysis, &reply);
-
-	*ret_nr = 0;
-	if (err && err != -EINTR)
-		diag_error("cannot analyse files: %s", strerror(-err));
-	if (!err)
-		sandbox_reply_print(&reply);
-	for (size_t i = 0; i < reply.nr_parts && !err; i++) {
-		struct message_reader reader = {reply.bytes + from,
-						reply.bytes + reply.part_ends[i], false};
-
-		err = take_part(analysis, &analysis->files[i], &reader, set, &ret[i]);
-		from = reply.part_ends[i];
-		*ret_nr = i + 1;
-	}
-	if (!err && *ret_nr < analysis->nr) {
-		leave_out(analysis, &analysis->files[*ret_nr]);
-		++*ret_nr;
-	}
-	sandbox_reply_deinit(&reply);
-	return err;
-}
-
-/* Runs @analysis for @nr files, those of one owner at a time. */
-static int run_all(struct analysis analysis, const struct mapped_file *files, size_t nr,
-		   struct probe_set *set, struct file_findings *ret)
-{
-	int err = 0;
-
-	memset(ret, 0, nr * sizeof(*ret));
-	for (size_t from = 0, done; from < nr && !err; from += done) {
-		analysis.files = &files[from];
-		analysis.nr = 1;
-		while (from + analysis.nr < nr &&
-		       files[from + analysis.nr].stat.st_uid == files[from].stat.st_uid)
-			analysis.nr++;
-		err = run(&analysis, set, &ret[from], &done);
-		if (analysis.questions) {
-			analysis.questions += done;
-			analysis.answers += done;
-		}
-	}
-	return err;
+	return file_sandbox_run(&sandbox);
 }
 
 int file_analysis_run(const struct mapped_file *files, size_t nr, struct probe_set *set,
 		      struct file_findings *ret)
 {
 	const struct analysis analysis = {
+		.files = files,
+		.findings = ret,
+		.set = set,
 		.plans = set != NULL,
 		.with_operators = set && set->with_operators,
 		.cpu_limit_ns = set && set->limit_ns ? set->limit_ns : ANALYSIS_LIMIT_NS,
 	};
 
-	return run_all(analysis, files, nr, set, ret);
+	memset(ret, 0, nr * sizeof(*ret));
+	return run(&analysis, nr);
 }
 
 int file_analysis_answer(const struct mapped_file *files, const struct file_question *questions,
@@ -345,6 +273,8 @@ int file_analysis_answer(const struct mapped_file *files, const struct file_ques
 {
 	_cleanup_free_ struct file_findings *findings = calloc(nr + 1, sizeof(*findings));
 	const struct analysis analysis = {
+		.files = files,
+		.findings = findings,
 		.cpu_limit_ns = ANALYSIS_LIMIT_NS,
 		.questions = questions,
 		.answers = ret,
@@ -355,5 +285,5 @@ int file_analysis_answer(const struct mapped_file *files, const struct file_ques
 		diag_error("cannot describe probes: out of memory");
 		return -ENOMEM;
 	}
-	return run_all(analysis, files, nr, NULL, findings);
+	return run(&analysis, nr);
 }

@@ -13,6 +13,7 @@
 #define MAX_FETCH_ARGS	  256
 #define MAX_FILES	  2 /* the allocator's probes, and those on pools */
 #define NR_REGISTERS	  16
+#define NAMED_ROW	  MAX_PROBES /* of a function that the user names; see plan_rows */
 
 #define NAME_CHARACTERS	  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 #define SYMBOL_CHARACTERS NAME_CHARACTERS "$.@"
@@ -34,7 +35,7 @@ static int64_t schema_number(const struct probe_schema *schema)
 	for (size_t i = 0; (pool = usdt_pool_probes_row(i)); i++)
 		if (schema == pool)
 			return (int64_t)(nr + 1 + i);
-	return -1;
+	return resource_call_of(schema) ? NAMED_ROW : -1;
 }
 
 static const struct probe_schema *schema_of_number(uint64_t number)
@@ -94,7 +95,7 @@ static void put_probe(FILE *to, const struct probe *probe)
 	message_put_number(to, (uint64_t)schema_number(probe->schema));
 	message_put_number(to, (uint64_t)probe->first_arg);
 	message_put_number(to, probe->point);
-	message_put_string(to, probe->symbol);
+	message_put_string(to, schema_number(probe->schema) == NAMED_ROW ? "" : probe->symbol);
 	message_put_string(to, probe->event);
 	message_put_number(to, probe->function_offset);
 	message_put_number(to, probe->offset);
@@ -106,14 +107,25 @@ static void put_probe(FILE *to, const struct probe *probe)
 }
 
 /* Returns 0, also if the message is bad, or -ENOMEM. */
-static int get_probe(struct message_reader *reader, uint64_t file_size, struct probe *ret)
+static int get_probe(struct message_reader *reader, uint64_t file_size,
+		     const struct plan_rows *rows, struct probe *ret)
 {
-	ret->schema = schema_of_number((uint64_t)message_get_number(reader, 0, MAX_PROBES));
-	reader->is_bad |= !ret->schema;
+	uint64_t number = (uint64_t)message_get_number(reader, 0, NAMED_ROW);
+	const struct resource_call *named;
+
+	ret->schema = schema_of_number(number);
 	ret->first_arg = (int)message_get_number(reader, 0, PROBE_MAX_ARGS);
 	ret->point = (enum probe_point)message_get_number(reader, PROBE_ENTRY, PROBE_EXIT);
 	get_text(reader, ret->symbol, sizeof(ret->symbol), SYMBOL_CHARACTERS);
 	get_text(reader, ret->event, sizeof(ret->event), NAME_CHARACTERS);
+	named = number == NAMED_ROW && rows ? rows->find(rows->context, ret->event, ret->point)
+					    : NULL;
+	if (named) {
+		ret->schema = &named->schema;
+		snprintf(ret->symbol, sizeof(ret->symbol), "%.*s", (int)sizeof(ret->symbol) - 1,
+			 named->function);
+	}
+	reader->is_bad |= !ret->schema;
 	ret->function_offset = (uint64_t)message_get_number(reader, 0, (int64_t)file_size);
 	ret->offset = (uint64_t)message_get_number(reader, 0, (int64_t)file_size);
 	get_instruction(reader, &ret->instruction);
@@ -148,7 +160,7 @@ void plan_message_put(FILE *to, const struct probe_set *set)
 }
 
 static int get_file(struct message_reader *reader, const struct mapped_file *mapped,
-		    struct probe_file *ret)
+		    const struct plan_rows *rows, struct probe_file *ret)
 {
 	const struct probe_source source = {.fd = mapped->fd,
 					    .stat = &mapped->stat,
@@ -166,7 +178,8 @@ static int get_file(struct message_reader *reader, const struct mapped_file *map
 	for (size_t i = 0; i < nr && !err && !reader->is_bad; i++) {
 		struct probe *probe = probe_file_append(ret);
 
-		err = probe ? get_probe(reader, (uint64_t)mapped->stat.st_size, probe) : -ENOMEM;
+		err = probe ? get_probe(reader, (uint64_t)mapped->stat.st_size, rows, probe)
+			    : -ENOMEM;
 	}
 	if (!err && reader->is_bad)
 		err = -EBADMSG;
@@ -174,7 +187,7 @@ static int get_file(struct message_reader *reader, const struct mapped_file *map
 }
 
 int plan_message_get(struct message_reader *reader, const struct mapped_file *mapped,
-		     struct probe_set *set)
+		     const struct plan_rows *rows, struct probe_set *set)
 {
 	size_t nr_before = set->nr_files, nr = (size_t)message_get_number(reader, 0, MAX_FILES);
 	int err = 0;
@@ -182,7 +195,7 @@ int plan_message_get(struct message_reader *reader, const struct mapped_file *ma
 	for (size_t i = 0; i < nr && !err; i++) {
 		struct probe_file file = {.fd = -1};
 
-		err = get_file(reader, mapped, &file);
+		err = get_file(reader, mapped, rows, &file);
 		if (!err)
 			err = probe_set_append(set, &file);
 		probe_file_deinit(&file);

@@ -11,16 +11,26 @@
 #include "probes/plan/probe_set.h"
 
 #include "common/sandbox/message.h"
+#include "common/schema/resource_schema.h"
 #include "common/proc/mapped_files.h"
 
 /* Writes the probes of @set, which are those of one mapped file. */
 void plan_message_put(FILE *to, const struct probe_set *set);
 
+/* Whoever names functions for resources knows their rows, by the names of their events. */
+struct plan_rows {
+	/* Returns NULL if there is no such event at such a point. */
+	const struct resource_call *(*find)(void *context, const char *event,
+					    enum probe_point point);
+	void *context;
+};
+
 /*
- * Reads the probes of @mapped and appends them to @set. Returns 0; -EBADMSG if the message is bad,
- * and then @set is as before; or another negative errno.
+ * Reads the probes of @mapped and appends them to @set. @rows: of functions that the user names; or
+ * NULL. Returns 0; -EBADMSG if the message is bad, and then @set is as before; or another negative
+ * errno.
  */
 int plan_message_get(struct message_reader *reader, const struct mapped_file *mapped,
-		     struct probe_set *set);
+		     const struct plan_rows *rows, struct probe_set *set);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "common/diag.h"
 #include "common/proc/mapped_files.h"
-#include "common/scope.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +25,8 @@ static bool names_file(const char *name, const char *path)
 }
 
 bool resource_function_find(const struct mapped_file *mapped, const struct elf_image *image,
-			    const struct pair_call *call, struct elf_function *ret)
+			    const struct debug_symbols_files *debug, const struct pair_call *call,
+			    struct elf_function *ret)
 {
 	switch (call->naming) {
 	case PAIR_BY_SYMBOL:
@@ -35,7 +35,7 @@ bool resource_function_find(const struct mapped_file *mapped, const struct elf_i
 		return names_file(call->name, mapped->display) &&
 		       named_function_at(image, call->number, ret);
 	case PAIR_BY_LINE:
-		return function_lines_find(image, mapped->path, call->name, (int)call->number, ret);
+		return function_lines_find(image, debug, call->name, (int)call->number, ret);
 	}
 	return false;
 }
@@ -66,36 +66,15 @@ int resource_functions_check(pid_t pid, const struct resource_specs *specs,
 	return 0;
 }
 
-/* Marks the functions that the file has. */
-static void mark_functions(const struct mapped_file *mapped, const struct resource_specs *specs,
-			   struct found_functions *found)
+void resource_functions_mark(const struct mapped_file *mapped, const struct elf_image *image,
+			     const struct debug_symbols_files *debug,
+			     const struct resource_specs *specs, struct found_functions *found)
 {
 	struct elf_function function;
-	struct elf_image image;
 
-	if (elf_image_init(&image, mapped->fd))
-		return;
-	for (size_t i = 0; i < specs->nr && image.is_native; i++)
+	for (size_t i = 0; i < specs->nr; i++)
 		for (size_t j = 0; j < specs->pairs[i].nr; j++)
 			if (!found[i].is_found[j])
 				found[i].is_found[j] = resource_function_find(
-					mapped, &image, &specs->pairs[i].calls[j], &function);
-	elf_image_deinit(&image);
-}
-
-bool resource_functions_are_mapped(const struct resource_specs *specs, pid_t pid)
-{
-	_cleanup_free_ struct found_functions *found = calloc(specs->nr + 1, sizeof(*found));
-	struct mapped_files files;
-	bool all = true;
-
-	if (!specs->nr || !found || mapped_files_open(&files, pid))
-		return true;
-	for (size_t i = 0; i < files.nr; i++)
-		mark_functions(&files.files[i], specs, found);
-	for (size_t i = 0; i < specs->nr; i++)
-		for (size_t j = 0; j < specs->pairs[i].nr; j++)
-			all &= found[i].is_found[j];
-	mapped_files_deinit(&files);
-	return all;
+					mapped, image, debug, &specs->pairs[i].calls[j], &function);
 }

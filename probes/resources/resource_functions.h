@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_PROBES_RESOURCE_FUNCTIONS_H
 #define LEAKTOOLS_PROBES_RESOURCE_FUNCTIONS_H
 
-#include "probes/elf/elf_image.h"
+#include "probes/elf/debug_symbols.h"
 #include "probes/resources/resource_specs.h"
 
 #include <sys/types.h>
@@ -15,9 +15,18 @@ struct found_functions {
 	bool is_found[PAIR_MAX_CALLS];
 };
 
-/* Finds the function of @call in @image, which is @mapped's. Returns false if it is not there. */
+/*
+ * Finds the function of @call in @image, which is @mapped's. @debug: its debug file, or NULL.
+ * Returns false if it is not there.
+ */
 bool resource_function_find(const struct mapped_file *mapped, const struct elf_image *image,
-			    const struct pair_call *call, struct elf_function *ret);
+			    const struct debug_symbols_files *debug, const struct pair_call *call,
+			    struct elf_function *ret);
+
+/* Marks in @found those functions of @specs that are there. */
+void resource_functions_mark(const struct mapped_file *mapped, const struct elf_image *image,
+			     const struct debug_symbols_files *debug,
+			     const struct resource_specs *specs, struct found_functions *found);
 
 /*
  * Returns 0 if process @pid has all functions of @specs, by @found with an element for each pair;
@@ -25,11 +34,5 @@ bool resource_function_find(const struct mapped_file *mapped, const struct elf_i
  */
 int resource_functions_check(pid_t pid, const struct resource_specs *specs,
 			     const struct found_functions *found);
-
-/*
- * Returns true if process @pid has mapped all functions of @specs, or if that cannot be told;
- * reports nothing.
- */
-bool resource_functions_are_mapped(const struct resource_specs *specs, pid_t pid);
 
 #endif

@@ -2,324 +2,180 @@
 #include "probes/resources/resource_plan.h"
 
 #include "probes/elf/analysis_limit.h"
-#include "probes/plan/exit_plan.h"
-#include "probes/resources/resource_functions.h"
-#include "probes/sites/probe_arch.h"
-#include "probes/x86/code_flow.h"
-#include "probes/x86/code_jumps.h"
-#include "common/proc/mapped_files.h"
+#include "probes/elf/function_lines.h"
+#include "probes/plan/file_sandbox.h"
+#include "probes/plan/findings_message.h"
+#include "probes/plan/plan_message.h"
+#include "probes/resources/resource_targets.h"
 
 #include "common/diag.h"
 #include "common/scope.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define MAX_FUNCTIONS 256 /* in one file */
-
-/* A function to probe. */
-struct target {
-	const struct pair_call *call;
-	const struct pair_spec *spec;
-	struct elf_function function;
-	uint8_t *code;
-	uint64_t place; /* of the entry's probe, in bytes from the function's beginning */
-	struct function_exits exits; /* if has_return() */
+/* What is looked for in the files of a process. */
+struct analysis {
+	const struct mapped_file *files;
+	struct resource_specs *specs;
+	struct found_functions *found;		 /* for each pair */
+	const struct debug_symbols_files *debug; /* of the only file; or NULL */
+	struct probe_set *set;			 /* NULL: nothing is planned */
+	bool is_quiet;
 };
 
-/* The plan for one file. */
-struct file_plan {
-	const struct mapped_file *mapped;
-	const struct elf_image *image;
-	struct exit_planner exits;
-	struct target targets[MAX_FUNCTIONS];
-	size_t nr;
-};
+/* In the process without privileges. */
 
-static const char *base_name(const char *path)
+/* True if a line may be in a debug file. */
+static bool wants_debug_file(const struct resource_specs *specs, const struct elf_image *image,
+			     struct debug_symbols_id *ret)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* True if the same code is planned already, by another of its names. */
-static bool is_alias(const struct file_plan *plan, const struct target *target)
-{
-	for (size_t i = 0; i < plan->nr; i++)
-		if (plan->targets[i].spec == target->spec &&
-		    plan->targets[i].call->role == target->call->role &&
-		    plan->targets[i].function.offset == target->function.offset)
-			return true;
+	for (size_t i = 0; i < specs->nr; i++)
+		for (size_t j = 0; j < specs->pairs[i].nr; j++)
+			if (specs->pairs[i].calls[j].naming == PAIR_BY_LINE)
+				return !function_lines_are_in(image) &&
+				       debug_symbols_id(image, ret);
 	return false;
 }
 
-/* The number of arguments that must still be as they were at the entry. */
-static int nr_args_of(const struct pair_call *call)
+static void put_found(FILE *to, const struct analysis *analysis)
 {
-	return call->handle_arg > call->size_arg ? call->handle_arg : call->size_arg;
+	for (size_t i = 0; i < analysis->specs->nr; i++)
+		for (size_t j = 0; j < analysis->specs->pairs[i].nr; j++)
+			message_put_number(to, analysis->found[i].is_found[j]);
 }
 
-/* Reads the function's code and finds its cheapest place for probes. */
-static int place_target(const struct file_plan *plan, struct target *target)
+static void analyse(void *context, size_t nr, FILE *reply)
 {
-	size_t size_bytes = target->function.size_bytes;
-	int err;
-
-	if (size_bytes == 0 || size_bytes > CODE_FLOW_MAX_BYTES)
-		return 0;
-	target->code = malloc(size_bytes);
-	if (!target->code)
-		return -ENOMEM;
-	err = elf_image_read(plan->image, target->function.offset, target->code, size_bytes);
-	/*
-	 * What an argument points to may be cleared later in the function, so the entry is probed.
-	 */
-	return err || target->call->is_pointed_to
-		       ? err
-		       : probe_arch_place_entry(probe_arch_native(), target->code, size_bytes,
-						nr_args_of(target->call), &target->place);
-}
-
-/* True if the return is probed, too: the call may fail, or its handle is known only then. */
-static bool has_return(const struct pair_call *call)
-{
-	return call->place != RESOURCE_IN_ARGUMENT || call->failure != RESOURCE_FAILS_BY_NULL;
-}
-
-/*
- * Moves the probe to the entry in each function that has jumps from elsewhere to between its entry
- * and its place.
- */
-static int reject_entered(struct file_plan *plan)
-{
-	struct code_span spans[MAX_FUNCTIONS];
-	size_t placed[MAX_FUNCTIONS], nr_placed = 0;
-	int err;
-
-	for (size_t i = 0; i < plan->nr; i++) {
-		const struct target *target = &plan->targets[i];
-
-		if (target->place == 0)
-			continue;
-		spans[nr_placed] = (struct code_span){
-			.first = target->function.offset + 1,
-			.last = target->function.offset + target->place,
-		};
-		placed[nr_placed++] = i;
-	}
-	err = nr_placed ? code_jumps_find(plan->image, spans, nr_placed) : 0;
-	for (size_t i = 0; i < nr_placed; i++)
-		if (spans[i].is_entered)
-			plan->targets[placed[i]].place = 0;
-	return err;
-}
-
-/* Finds the functions in the file, and marks those that it has in @found. */
-static int find_targets(struct file_plan *plan, const struct resource_specs *specs,
-			struct found_functions *found)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < specs->nr; i++) {
-		const struct pair_spec *spec = &specs->pairs[i];
-
-		for (size_t j = 0; j < spec->nr && !err; j++) {
-			struct target target = {.call = &spec->calls[j], .spec = spec};
-
-			if (!resource_function_find(plan->mapped, plan->image, target.call,
-						    &target.function))
-				continue;
-			found[i].is_found[j] = true;
-			if (is_alias(plan, &target))
-				continue;
-			if (plan->nr == MAX_FUNCTIONS)
-				return -E2BIG;
-			if (has_return(target.call))
-				err = exit_planner_find(&plan->exits, &target.function,
-							target.call->name, &target.exits);
-			if (err == -ENOTSUP) {
-				err = 0;
-				continue;
-			}
-			if (!err)
-				err = place_target(plan, &target);
-			plan->targets[plan->nr++] = target;
-		}
-	}
-	return err ? err : reject_entered(plan);
-}
-
-static int asprintf_or_null(char **ret, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static int asprintf_or_null(char **ret, const char *format, ...)
-{
-	va_list args;
-	int len;
-
-	va_start(args, format);
-	len = vasprintf(ret, format, args);
-	va_end(args);
-	if (len < 0)
-		*ret = NULL;
-	return len < 0 ? -ENOMEM : 0;
-}
-
-/* Makes "handle=%di:x64 size=%si:u64 caller=+0(%sp):x64", of which the first two are optional. */
-static int entry_args(const struct pair_call *call, char **ret)
-{
-	const struct probe_arch *arch = probe_arch_native();
-	char handle[64] = "", size[32] = "";
-
-	if (call->handle_arg)
-		snprintf(handle, sizeof(handle),
-			 call->place == RESOURCE_STORED ? RESOURCE_FIELD_AT "=%s:x64 "
-			 : call->is_pointed_to		? RESOURCE_FIELD_HANDLE "=+0(%s):x64 "
-							: RESOURCE_FIELD_HANDLE "=%s:x64 ",
-			 arch->arguments[call->handle_arg - 1]);
-	if (call->size_arg)
-		snprintf(size, sizeof(size), RESOURCE_FIELD_SIZE "=%s:u64 ",
-			 arch->arguments[call->size_arg - 1]);
-	return asprintf_or_null(ret, "%s%s" PROBE_FIELD_CALLER "=%s:x64", handle, size,
-				arch->caller);
-}
-
-/* Plans the probes at the exits, as @model. */
-static int plan_exits(struct probe_file *file, const struct file_plan *plan,
-		      const struct target *target, const struct resource_call *row,
-		      struct resource_event *event, struct probe *model)
-{
-	char field[RESOURCE_FIELD_MAX + 1];
-	int err = 0;
-
-	resource_return_field(row, field);
-	for (size_t i = 0; i < target->exits.nr && !err; i++) {
-		event->exit_number = (unsigned int)i;
-		resource_event_format(event, model->event);
-		err = exit_plan_append(file, &plan->exits, target->exits.offsets[i], model,
-				       target->function.offset + target->place, field,
-				       row->failure == RESOURCE_FAILS_BY_NULL ? "x64" : "s64");
-	}
-	return err;
-}
-
-static int plan_event(struct probe_file *file, const struct file_plan *plan,
-		      const struct target *target, struct resource_schemas *schemas,
-		      enum resource_stage stage)
-{
-	const struct pair_call *call = target->call;
-	struct resource_event event = {.role = call->role, .stage = stage};
-	struct probe planned = {.function_offset = target->function.offset, .tracefs_id = -1};
-	struct resource_call *row;
-	struct probe *probe;
-	int err;
-
-	memcpy(event.kind, target->spec->kind, sizeof(event.kind));
-	snprintf(event.function, sizeof(event.function), "%s", base_name(call->name));
-	if (call->naming != PAIR_BY_SYMBOL)
-		snprintf(event.function, sizeof(event.function), "%.40s_%" PRIu64,
-			 base_name(call->name), call->number);
-	err = resource_schemas_add(schemas, &event, &row);
-	if (err)
-		return err;
-	row->place = call->place;
-	row->failure = call->failure;
-	row->failure_value = call->failure_value;
-	snprintf(planned.symbol, sizeof(planned.symbol), "%.*s", (int)sizeof(planned.symbol) - 1,
-		 event.function);
-	planned.schema = &row->schema;
-	planned.point = PROBE_ENTRY;
-	if (stage == RESOURCE_EXIT)
-		return plan_exits(file, plan, target, row, &event, &planned);
-	resource_event_format(&event, planned.event);
-	probe = probe_file_append(file);
-	if (!probe)
-		return -ENOMEM;
-	planned.instruction = probe->instruction;
-	*probe = planned;
-	probe->offset = target->function.offset + target->place;
-	if (target->code)
-		probe_arch_describe(probe_arch_native(), target->code + target->place,
-				    target->function.size_bytes - target->place,
-				    &probe->instruction);
-	return entry_args(call, &probe->fetch_args);
-}
-
-static int plan_target(struct probe_file *file, const struct file_plan *plan,
-		       const struct target *target, struct resource_schemas *schemas)
-{
-	int err;
-
-	if (!has_return(target->call))
-		return plan_event(file, plan, target, schemas, RESOURCE_WHOLE);
-	err = plan_event(file, plan, target, schemas, RESOURCE_ENTRY);
-	return err ? err : plan_event(file, plan, target, schemas, RESOURCE_EXIT);
-}
-
-static int plan_targets(struct probe_set *set, const struct file_plan *plan,
-			struct resource_schemas *schemas)
-{
-	struct probe_file file = {.fd = -1, .has_resources = true};
-	struct group_name name;
-	const struct probe_source source = {.fd = plan->mapped->fd,
-					    .image = plan->image,
-					    .stat = &plan->mapped->stat,
-					    .path = plan->mapped->path,
-					    .display = plan->mapped->display};
-	int err = probe_file_set_source(&file, &source, "resources", &name);
-
-	for (size_t i = 0; i < plan->nr && !err; i++)
-		err = plan_target(&file, plan, &plan->targets[i], schemas);
-	if (!err)
-		err = probe_file_set_group(&file, &name);
-	if (!err)
-		err = probe_set_append(set, &file);
-	probe_file_deinit(&file);
-	return err;
-}
-
-static int plan_file(struct probe_set *set, const struct mapped_file *mapped,
-		     struct resource_specs *specs, struct found_functions *found)
-{
+	const struct analysis *analysis = context;
+	const struct mapped_file *file = &analysis->files[nr];
+	struct debug_symbols_id wanted;
+	struct probe_set set = {0};
 	struct elf_image image;
-	struct file_plan *plan;
+	bool is_wanted = false;
+	int err = 0;
+
+	memset(analysis->found, 0, analysis->specs->nr * sizeof(*analysis->found));
+	analysis_limit_begin(ANALYSIS_LIMIT_NS);
+	if (elf_image_init(&image, file->fd) == 0) {
+		is_wanted = image.is_native && !analysis->debug &&
+			    wants_debug_file(analysis->specs, &image, &wanted);
+		if (image.is_native && !is_wanted && analysis->set)
+			err = resource_targets_plan(&set, file, &image, analysis->debug,
+						    analysis->specs, analysis->found);
+		else if (image.is_native && !is_wanted)
+			resource_functions_mark(file, &image, analysis->debug, analysis->specs,
+						analysis->found);
+		elf_image_deinit(&image);
+	}
+	analysis_limit_end();
+	message_put_number(reply, (uint64_t)(int64_t)err);
+	findings_message_put_wish(reply, is_wanted, &wanted);
+	put_found(reply, analysis);
+	plan_message_put(reply, &set);
+	probe_set_deinit(&set);
+}
+
+/* In the process that waits. */
+
+static int run(const struct analysis *analysis, size_t nr);
+
+static const struct resource_call *find_row(void *context, const char *name, enum probe_point point)
+{
+	struct resource_specs *specs = context;
+	struct resource_event event;
+	struct resource_call *row;
+
+	if (resource_event_parse(name, &event) ||
+	    (event.stage == RESOURCE_EXIT) != (point == PROBE_EXIT))
+		return NULL;
+	for (size_t i = 0; i < specs->nr; i++)
+		for (size_t j = 0; j < specs->pairs[i].nr; j++) {
+			const struct pair_call *call = &specs->pairs[i].calls[j];
+			char own[RESOURCE_EVENT_MAX + 1];
+
+			resource_targets_name(&specs->pairs[i], call, &event);
+			resource_event_format(&event, own);
+			if (strcmp(own, name) == 0)
+				return resource_targets_row(&specs->schemas, call, &event, &row)
+					       ? NULL
+					       : row;
+		}
+	return NULL;
+}
+
+static void leave_out(void *context, size_t nr)
+{
+	const struct analysis *analysis = context;
+
+	if (!analysis->is_quiet)
+		file_sandbox_tell_left_out(&analysis->files[nr],
+					   "functions of --pair and --ref there are not probed");
+}
+
+static int run_with_debug_file(const struct analysis *analysis, size_t nr,
+			       const struct debug_symbols_id *wanted)
+{
+	const struct mapped_file *file = &analysis->files[nr];
+	struct analysis again = *analysis;
+	struct debug_symbols_files debug;
 	int err;
 
-	analysis_limit_begin(ANALYSIS_LIMIT_NS);
-	err = elf_image_init(&image, mapped->fd);
-	if (err)
-		return 0;
-	plan = calloc(1, sizeof(*plan));
-	if (!plan)
-		err = -ENOMEM;
-	if (plan && image.is_native) {
-		plan->mapped = mapped;
-		plan->image = &image;
-		exit_planner_init(&plan->exits, &image, mapped->display);
-		err = find_targets(plan, specs, found);
-		/* The result may be incomplete, or in the wrong place. */
-		if (!err && plan->nr && analysis_limit_is_reached(0))
-			err = -ETIME;
-		if (!err && plan->nr)
-			err = plan_targets(set, plan, &specs->schemas);
-	}
-	for (size_t i = 0; plan && i < plan->nr; i++)
-		free(plan->targets[i].code);
-	if (plan)
-		exit_planner_deinit(&plan->exits);
-	free(plan);
-	elf_image_deinit(&image);
-	analysis_limit_end();
-	if (err)
-		diag_error("cannot plan probes for %s: %s", mapped->display, strerror(-err));
+	debug_symbols_open(wanted, file->path, file->display, &debug);
+	again.files = file;
+	again.debug = &debug;
+	err = run(&again, 1);
+	debug_symbols_files_deinit(&debug);
 	return err;
+}
+
+/* Takes what the reply says of file @nr. Returns 0 or a negative errno, reported. */
+static int take(void *context, size_t nr, struct message_reader *reader)
+{
+	const struct analysis *analysis = context;
+	const struct plan_rows rows = {find_row, analysis->specs};
+	struct debug_symbols_id wanted;
+	int err = (int)message_get_number(reader, -4095, 0);
+	bool is_wanted = findings_message_get_wish(reader, &wanted);
+
+	if (!err && !reader->is_bad && is_wanted && !analysis->debug)
+		return run_with_debug_file(analysis, nr, &wanted);
+	for (size_t i = 0; i < analysis->specs->nr; i++)
+		for (size_t j = 0; j < analysis->specs->pairs[i].nr; j++)
+			analysis->found[i].is_found[j] |= message_get_number(reader, false, true);
+	if (!err && analysis->set)
+		err = plan_message_get(reader, &analysis->files[nr], &rows, analysis->set);
+	if (reader->is_bad) {
+		leave_out(context, nr);
+		return 0;
+	}
+	if (err && !analysis->is_quiet)
+		diag_error("cannot plan probes for %s: %s", analysis->files[nr].display,
+			   strerror(-err));
+	return err;
+}
+
+static int run(const struct analysis *analysis, size_t nr)
+{
+	const struct file_sandbox sandbox = {
+		.files = analysis->files,
+		.nr = nr,
+		.debug = analysis->debug,
+		.cpu_limit_ns = ANALYSIS_LIMIT_NS,
+		.analyse = analyse,
+		.take = take,
+		.leave_out = leave_out,
+		.context = (void *)analysis,
+	};
+
+	return file_sandbox_run(&sandbox);
 }
 
 int resource_plan_pid(struct probe_set *set, pid_t pid, struct resource_specs *specs)
 {
 	_cleanup_free_ struct found_functions *found = calloc(specs->nr + 1, sizeof(*found));
+	struct analysis analysis = {.specs = specs, .found = found, .set = set};
 	struct mapped_files files;
 	int err;
 
@@ -332,10 +188,33 @@ int resource_plan_pid(struct probe_set *set, pid_t pid, struct resource_specs *s
 	err = mapped_files_open(&files, pid);
 	if (err)
 		return err;
-	for (size_t i = 0; i < files.nr && !err; i++)
-		err = plan_file(set, &files.files[i], specs, found);
+	analysis.files = files.files;
+	err = run(&analysis, files.nr);
 	if (!err)
 		err = resource_functions_check(pid, specs, found);
 	mapped_files_deinit(&files);
 	return err;
+}
+
+bool resource_plan_is_mapped(const struct resource_specs *specs, pid_t pid)
+{
+	_cleanup_free_ struct found_functions *found = calloc(specs->nr + 1, sizeof(*found));
+	/* Without a plan, no row is added. */
+	struct analysis analysis = {
+		.specs = (struct resource_specs *)specs,
+		.found = found,
+		.is_quiet = true,
+	};
+	struct mapped_files files;
+	bool all = true;
+
+	if (!specs->nr || !found || mapped_files_open(&files, pid))
+		return true;
+	analysis.files = files.files;
+	run(&analysis, files.nr);
+	for (size_t i = 0; i < specs->nr; i++)
+		for (size_t j = 0; j < specs->pairs[i].nr; j++)
+			all &= found[i].is_found[j];
+	mapped_files_deinit(&files);
+	return all;
 }

@@ -15,4 +15,10 @@
  */
 int resource_plan_pid(struct probe_set *set, pid_t pid, struct resource_specs *specs);
 
+/*
+ * Returns true if process @pid has mapped all functions of @specs, or if that cannot be told;
+ * reports nothing.
+ */
+bool resource_plan_is_mapped(const struct resource_specs *specs, pid_t pid);
+
 #endif

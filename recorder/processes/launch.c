@@ -4,7 +4,6 @@
 #include "recorder/processes/tracer.h"
 
 #include "probes/plan/allocator_plan.h"
-#include "probes/resources/resource_functions.h"
 
 #include "common/diag.h"
 #include "common/scope.h"
@@ -166,7 +165,7 @@ static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 		if (has_allocator &&
 		    (launch->has_unmapped ||
 		     (has_libc &&
-		      resource_functions_are_mapped(launch->options->resources, launch->pid))))
+		      resource_plan_is_mapped(launch->options->resources, launch->pid))))
 			return plan_probes(launch, ret_probes);
 		ptrace(PTRACE_SYSCALL, launch->pid, 0, 0);
 	}

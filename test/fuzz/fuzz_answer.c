@@ -48,11 +48,20 @@ static void take_answer(struct message_reader *reader)
 	file_answers_deinit(&answer, 1);
 }
 
+/* Of functions that the user names: some events are theirs. */
+static const struct resource_call *find_row(void *context, const char *event,
+					    enum probe_point point)
+{
+	return event[0] == 'f' && point == PROBE_EXIT ? context : NULL;
+}
+
 static void take_plan(struct message_reader *reader, const struct mapped_file *file)
 {
+	static struct resource_call named = {.function = "open"};
+	const struct plan_rows rows = {find_row, &named};
 	struct probe_set set = {0};
 
-	if (plan_message_get(reader, file, &set))
+	if (plan_message_get(reader, file, &rows, &set))
 		require(set.nr_files == 0);
 	for (size_t i = 0; i < set.nr_files; i++)
 		for (size_t j = 0; j < set.files[i].nr_probes; j++) {

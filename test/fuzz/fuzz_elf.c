@@ -62,7 +62,7 @@ static void send_forged(const struct mapped_file *file, const struct probe_set *
 		abort();
 	forge(message, size, data, nr);
 	reader = (struct message_reader){message, message + size, false};
-	if (plan_message_get(&reader, file, &got) && got.nr_files)
+	if (plan_message_get(&reader, file, NULL, &got) && got.nr_files)
 		abort();
 	for (size_t i = 0; i < got.nr_files; i++)
 		for (size_t j = 0; j < got.files[i].nr_probes; j++)

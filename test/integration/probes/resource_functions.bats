@@ -176,3 +176,37 @@ teardown() {
 	# All calls are recorded, not just those of the outlined part.
 	grep -q '^# resource lease: 3 given, 1 taken; ' leaks || fail "$(grep '^# resource' leaks)"
 }
+
+@test "resources: a function by its line, in a separate debug file that nobody else could write" {
+	require_program cc
+	require_program objcopy
+	mkdir .debug
+	cat >lines.c <<-'END'
+		#include <stdlib.h>
+		__attribute__((noinline)) void *acquire(void)
+		{
+			return malloc(1);
+		}
+		__attribute__((noinline)) void let_go(void *what) { free(what); }
+		int main(void)
+		{
+			for (int i = 0; i < 3; i++) {
+				void *what = acquire();
+
+				if (i)
+					let_go(what);
+			}
+			return 0;
+		}
+	END
+	cc -O1 -g -fno-optimize-sibling-calls -rdynamic -o lines lines.c
+	objcopy --only-keep-debug lines .debug/lines.debug
+	objcopy --strip-debug --add-gnu-debuglink=.debug/lines.debug lines
+	"$BIN/leakrec" --no-heap --pair 'thing=lines.c:4:ret / let_go:arg1' -o perf.data -- ./lines 2>leakrec.err ||
+		fail "$(cat leakrec.err)"
+	parse
+	grep -q '^# resource thing: 3 given, 2 taken; 1 held$' leaks || fail "$(grep '^# resource' leaks)"
+	chown 1 .debug/lines.debug
+	run -1 "$BIN/leakrec" --no-heap --pair 'thing=lines.c:4:ret / let_go:arg1' -o perf.data -- ./lines
+	[[ $output == *"the debugging information of its files has no function at lines.c:4"* ]] || fail "$output"
+}

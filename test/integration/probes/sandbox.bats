@@ -3,7 +3,7 @@
 # A file that takes over the code that reads it (test/targets/libraries/bad_libelf.c) gains nothing, and other files are
 # recorded all the same.
 
-# shellcheck disable=SC2154 # as in bad_input.bats
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/resources
@@ -111,4 +111,36 @@ left_out() {
 	run compgen -G "gained.*"
 	assert_equal "gained" "$output" ""
 	kill_now "$RECORDED_PID"
+}
+
+# pair_beside DEED: leakprobe finds the functions of --pair in a file that does DEED. Sets status, and writes plan.
+pair_beside() {
+	start_target resources
+	export BAD_DEED=$1 BAD_GAIN=$PWD/gained BAD_INODE
+	BAD_INODE=$(stat -L -c %i "$(ldd "$TARGETS/resources" | awk '$1 ~ /^libc\.so/ { print $3 }')")
+	LD_PRELOAD=$BUILD_DIR/test/targets/lib/libbad_libelf.so run "$BIN/leakprobe" add --pid "$RECORDED_PID" --no-heap \
+		--pair "$FILES" --ref "$WIDGETS" --dry-run
+	printf '%s\n' "$output" >plan
+	assert_equal "gained" "$(compgen -G "gained.*")" ""
+	kill_now "$RECORDED_PID"
+}
+
+@test "sandbox: --pair, and code that attacks" {
+	pair_beside attack
+	assert_equal "status" "$status" 0
+	# It has failed, and the file is read as usual.
+	grep -q '^p:.*/file__take__fclose .*libc.so.6:' plan || fail "$(cat plan)"
+}
+
+@test "sandbox: --pair, and code that crashes or writes to all that is open" {
+	local deed
+
+	for deed in crash forge; do
+		pair_beside "$deed"
+		assert_equal "status" "$status" 1
+		grep -q 'libc.so.6: .*; functions of --pair and --ref there are not probed' plan || fail "$(cat plan)"
+		grep -q 'has mapped no file that defines fopen' plan || fail "$(cat plan)"
+		assert_equal "lines" "$(wc -l <plan)" 2
+		rm -f target.in target.out
+	done
 }

@@ -63,7 +63,7 @@ static int get(const struct fixture *fixture, const char *bytes, size_t size, st
 	struct message_reader reader = {bytes, bytes + size, false};
 
 	*ret = (struct probe_set){0};
-	return plan_message_get(&reader, &fixture->mapped, ret);
+	return plan_message_get(&reader, &fixture->mapped, NULL, ret);
 }
 
 static void test_same(void **state)
@@ -146,11 +146,59 @@ static void test_forged(void **state)
 	free(bytes);
 }
 
+static const struct resource_call *find_row(void *context, const char *event,
+					    enum probe_point point)
+{
+	return strcmp(event, "file__give__open") == 0 && point == PROBE_ENTRY ? context : NULL;
+}
+
+/* Rows of functions that the user names are those of whoever knows the names. */
+static void test_named_rows(void **state)
+{
+	static const char *const events[] = {"file__give__open", "file__give__other"};
+	const struct resource_event event = {"file", RESOURCE_GIVE, RESOURCE_WHOLE, "open", 0};
+	struct fixture *fixture = *state;
+	struct probe *probe = &fixture->set.files[0].probes[0];
+	const struct probe_schema *schema = probe->schema;
+	struct resource_schemas schemas = {0};
+	struct resource_call *row;
+	struct probe_set set = {0};
+
+	assert_int_equal(resource_schemas_add(&schemas, &event, &row), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		const struct plan_rows rows = {find_row, row};
+		struct message_reader reader;
+		FILE *out;
+
+		probe->schema = &row->schema;
+		probe->point = PROBE_ENTRY;
+		snprintf(probe->event, sizeof(probe->event), "%s", events[i]);
+		free(fixture->bytes);
+		out = open_memstream(&fixture->bytes, &fixture->size);
+		assert_non_null(out);
+		plan_message_put(out, &fixture->set);
+		assert_int_equal(fclose(out), 0);
+		assert_int_equal(get(fixture, fixture->bytes, fixture->size, &set), -EBADMSG);
+		reader = (struct message_reader){fixture->bytes, fixture->bytes + fixture->size,
+						 false};
+		assert_int_equal(plan_message_get(&reader, &fixture->mapped, &rows, &set),
+				 i == 0 ? 0 : -EBADMSG);
+		if (i == 0) {
+			assert_ptr_equal(set.files[0].probes[0].schema, &row->schema);
+			assert_string_equal(set.files[0].probes[0].symbol, "open");
+		}
+		probe_set_deinit(&set);
+	}
+	probe->schema = schema;
+	resource_schemas_deinit(&schemas);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_named_rows, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
