@@ -26,13 +26,6 @@ struct kernel_sample {
 
 _Static_assert(offsetof(struct kernel_sample, regs_abi) % sizeof(uint64_t) == 0, "words follow");
 
-void mark_texts_deinit(struct mark_texts *texts)
-{
-	if (texts->file)
-		elf_image_deinit(&texts->image);
-	texts->file = NULL;
-}
-
 /* Takes the text from @bytes if it ends there, or is long enough to be cut. */
 static bool set_text(struct mark_record *record, const char *bytes, size_t nr)
 {
@@ -46,39 +39,77 @@ static bool set_text(struct mark_record *record, const char *bytes, size_t nr)
 	return true;
 }
 
-/* True if the program cannot change what it has of the file at @address, as linked. */
-static bool is_constant(const struct elf_image *image, uint64_t address)
+/*
+ * Reads the file's program headers. No library does: a bug in it would give away what leakrec may
+ * do while it records. Probes are in native files only.
+ */
+static void read_segments(struct mark_texts *texts, const struct probe_file *file)
 {
-	for (size_t i = 0; i < image->nr_program_headers; i++) {
-		const GElf_Phdr *header = &image->program_headers[i];
+	Elf64_Ehdr header;
+	size_t size;
 
-		if (header->p_type == PT_LOAD && address >= header->p_vaddr &&
-		    address - header->p_vaddr < header->p_filesz)
-			return !(header->p_flags & PF_W);
-	}
-	return false;
+	texts->file = file;
+	texts->nr_segments = 0;
+	if (pread(file->fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    header.e_phentsize != sizeof(*texts->segments) || header.e_phnum > MARK_MAX_SEGMENTS)
+		return;
+	size = header.e_phnum * sizeof(*texts->segments);
+	if (pread(file->fd, texts->segments, size, (off_t)header.e_phoff) == (ssize_t)size)
+		texts->nr_segments = header.e_phnum;
 }
 
-/* Looks for the text in the file. The mark is at @offset there. */
+/* The segment with the byte at @offset of the file, which is code; or NULL. */
+static const Elf64_Phdr *find_code(const struct mark_texts *texts, uint64_t offset)
+{
+	for (size_t i = 0; i < texts->nr_segments; i++) {
+		const Elf64_Phdr *segment = &texts->segments[i];
+
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_X &&
+		    offset >= segment->p_offset && offset - segment->p_offset < segment->p_filesz)
+			return segment;
+	}
+	return NULL;
+}
+
+/* The segment with what the file has at @address, as linked; or NULL. */
+static const Elf64_Phdr *find_data(const struct mark_texts *texts, uint64_t address)
+{
+	for (size_t i = 0; i < texts->nr_segments; i++) {
+		const Elf64_Phdr *segment = &texts->segments[i];
+
+		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
+		    address - segment->p_vaddr < segment->p_filesz)
+			return segment;
+	}
+	return NULL;
+}
+
+/*
+ * Looks for the text in the file, where the program cannot change it. The mark is at @offset there.
+ */
 static bool find_in_file(struct mark_texts *texts, const struct probe_file *file, uint64_t offset,
 			 uint64_t address)
 {
 	struct mark_record *record = &texts->record;
+	const Elf64_Phdr *code, *data;
 	char bytes[BPF_TEXT_BYTES];
-	uint64_t linked;
+	uint64_t at, left;
+	ssize_t nr;
 
-	if (texts->file != file) {
-		mark_texts_deinit(texts);
-		if (elf_image_init(&texts->image, file->fd))
-			return false;
-		texts->file = file;
-	}
-	if (!elf_image_address(&texts->image, offset, &linked))
+	if (texts->file != file)
+		read_segments(texts, file);
+	code = find_code(texts, offset);
+	if (!code)
 		return false;
-	address -= record->head.ip - linked;
-	return is_constant(&texts->image, address) &&
-	       set_text(record, bytes,
-			elf_image_read_address(&texts->image, address, bytes, sizeof(bytes)));
+	address -= record->head.ip - (code->p_vaddr + (offset - code->p_offset));
+	data = find_data(texts, address);
+	if (!data || data->p_flags & PF_W)
+		return false;
+	at = address - data->p_vaddr;
+	left = data->p_filesz - at;
+	nr = pread(file->fd, bytes, left < sizeof(bytes) ? left : sizeof(bytes),
+		   (off_t)(data->p_offset + at));
+	return nr > 0 && set_text(record, bytes, (size_t)nr);
 }
 
 /* A text to read from a process. */
