@@ -29,17 +29,6 @@ struct placement_kernel placement_kernel_running(void)
 	return kernel;
 }
 
-const char *placement_class_name(enum placement_class class)
-{
-	static const char *const names[] = {
-		[PLACEMENT_NOP5] = "nop5",	 [PLACEMENT_EMULATED] = "emulated",
-		[PLACEMENT_STEPPED] = "stepped", [PLACEMENT_REFUSED] = "refused",
-		[PLACEMENT_UNKNOWN] = "?",
-	};
-
-	return names[class];
-}
-
 /* The forms of x86_nops[] in the kernel's arch/x86/kernel/alternative.c (6.18), by length. */
 static bool is_kernel_nop(const uint8_t *code, size_t length)
 {

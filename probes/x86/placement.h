@@ -11,26 +11,11 @@
 #ifndef LEAKTOOLS_PROBES_PLACEMENT_H
 #define LEAKTOOLS_PROBES_PLACEMENT_H
 
+#include "probes/code/placement_class.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* How the kernel runs the instruction under a probe, the cheapest first. */
-enum placement_class {
-	PLACEMENT_NOP5,	    /* becomes a call of a trampoline that makes a system call */
-	PLACEMENT_EMULATED, /* in the trap of the breakpoint */
-	PLACEMENT_STEPPED,  /* in a second trap */
-	PLACEMENT_REFUSED,  /* not at all: it refuses the probe */
-	PLACEMENT_UNKNOWN,  /* not decoded */
-};
-
-#define PLACEMENT_TEXT_MAX 64
-
-/* The instruction at a probe, as shown to the user. */
-struct placement_instruction {
-	enum placement_class class;
-	char text[PLACEMENT_TEXT_MAX]; /* in AT&T syntax; "?" if unknown */
-};
 
 /* What differs between kernels. */
 struct placement_kernel {
@@ -39,9 +24,6 @@ struct placement_kernel {
 
 /* The running kernel. */
 struct placement_kernel placement_kernel_running(void);
-
-/* "nop5", "emulated", "stepped", "refused" or "?". */
-const char *placement_class_name(enum placement_class class);
 
 struct instruction;
 

@@ -10,16 +10,11 @@
 #ifndef LEAKTOOLS_PROBES_STORE_FINDER_H
 #define LEAKTOOLS_PROBES_STORE_FINDER_H
 
+#include "probes/code/placement_class.h"
 #include "probes/x86/code_flow.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct store_site {
-	size_t offset;		   /* in the function, in bytes */
-	const char *base_register; /* holds the address; as in tracefs, without '%' */
-	const char *value_register;
-};
 
 #define STORE_FINDER_MAX_CODE_BYTES CODE_FLOW_MAX_BYTES
 
