@@ -256,8 +256,8 @@ static void aarch64_gets_the_entry(void **state)
 	assert_int_equal(probe_arch_find_stores(&probe_arch_aarch64, code, sizeof(code), stores, 1),
 			 0);
 	probe_arch_describe(&probe_arch_aarch64, code, sizeof(code), &instruction);
-	assert_int_equal(instruction.class, PLACEMENT_UNKNOWN);
-	assert_string_equal(instruction.text, "?");
+	assert_int_equal(instruction.class, PLACEMENT_STEPPED);
+	assert_string_equal(instruction.text, ".inst 0xa9bd7bfd");
 	assert_string_equal(probe_arch_aarch64.arguments[0], "%x0");
 	assert_string_equal(probe_arch_aarch64.arguments[1], "%x1");
 	assert_string_equal(probe_arch_aarch64.arguments[2], "%x2");
