@@ -90,7 +90,8 @@ static int load_file(struct cfi_rules *rules, struct module *module, struct modu
 {
 	_cleanup_close_ int fd = module_open_file(rules->modules, module);
 
-	if (fd < 0 || module->machine != EM_X86_64 || module->elf_class != ELFCLASS64)
+	if (fd < 0 || module->elf_class != ELFCLASS64 ||
+	    (module->machine != EM_X86_64 && module->machine != EM_AARCH64))
 		return 0;
 	cfi->dwfl = dwfl_begin(&rules->debuginfo->callbacks);
 	if (!cfi->dwfl)
@@ -110,7 +111,7 @@ static int load_file(struct cfi_rules *rules, struct module *module, struct modu
  */
 static void load_vdso(struct cfi_rules *rules, struct module_cfi *cfi)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds integers */
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
 	size_t size;
@@ -231,6 +232,16 @@ static Dwarf_Frame *find_row(const struct module_cfi *cfi, uint64_t vaddr)
 	return NULL;
 }
 
+/* The vdso, which has no file, is our own. */
+static bool is_arm64(const struct module_cfi *cfi, const struct module *module)
+{
+#if defined(__aarch64__)
+	if (cfi->vdso)
+		return true;
+#endif
+	return module->machine == EM_AARCH64;
+}
+
 /* True if the instruction is the call of a program's or a thread's first function. */
 static bool is_first_call(struct module_cfi *cfi, uint64_t file_offset, uint64_t vaddr)
 {
@@ -259,7 +270,9 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 	}
 
 	_cleanup_free_ Dwarf_Frame *row = find_row(cfi, vaddr);
-	if (row)
+	if (row && is_arm64(cfi, module))
+		cfi_rule_read_arm64(row, ret);
+	else if (row)
 		cfi_rule_read(row, ret);
 	else if (is_first_call(cfi, file_offset, vaddr))
 		ret->kind = CFI_OUTERMOST;

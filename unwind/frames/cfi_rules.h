@@ -5,7 +5,9 @@
  * is cached by module and address. Nearly all rows of all programs are one of a few hundred rules,
  * so equal rules are stored once.
  *
- * x86-64 only: rows of other machines become CFI_COMPLEX.
+ * A rule of x86-64 (rule_walk.h) may use all of struct cfi_rule. One of AArch64 (arm64_unwinder.h)
+ * has only a CFA that is a register plus an offset, and registers saved there. Other machines have
+ * no rules.
  */
 #ifndef LEAKTOOLS_UNWIND_CFI_RULES_H
 #define LEAKTOOLS_UNWIND_CFI_RULES_H
@@ -18,6 +20,11 @@
 #define CFI_FRAME_POINTER  6
 #define CFI_STACK_POINTER  7
 #define CFI_RETURN_ADDRESS 16
+
+/* Of AArch64 (DWARF for the Arm 64-bit Architecture, 4.1), the same as perf's. */
+#define ARM64_FP   29
+#define ARM64_LINK 30 /* the return address, until the function saves it */
+#define ARM64_SP   31
 
 /* Limits of the cache. At either one the cache is emptied, and rules are read again when needed. */
 #define CFI_MAX_ENTRIES (1u << 20)
@@ -63,7 +70,7 @@ struct cfi_rule {
 	bool sp_is_cfa;	      /* if so, @saved lacks the stack pointer */
 	uint8_t nr_at_cfa;    /* the first elements of @saved that are SAVED_AT_CFA */
 	uint8_t nr_saved;     /* all elements of @saved */
-	uint8_t unused;
+	bool is_arm64;	      /* else it is of x86-64 */
 	int32_t cfa_offset, cfa_addend;
 	uint32_t same;		 /* bits of the registers that caller and callee share */
 	uint32_t at_cfa;	 /* bits of the registers that are SAVED_AT_CFA */
@@ -107,5 +114,8 @@ int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file
  * becomes CFI_COMPLEX.
  */
 void cfi_rule_read(Dwarf_Frame *row, struct cfi_rule *ret);
+
+/* The same for a row of AArch64. */
+void cfi_rule_read_arm64(Dwarf_Frame *row, struct cfi_rule *ret);
 
 #endif

@@ -16,8 +16,8 @@
 enum {
 	X86_SP = 7,
 	X86_IP = 8,
-	ARM64_SP = 31,
-	ARM64_PC = 32,
+	PERF_ARM64_SP = 31,
+	PERF_ARM64_PC = 32,
 };
 
 #define NO_DWARF_NUMBER DUMP_MAX_DWARF_REGISTERS
@@ -66,7 +66,7 @@ bool dump_register(const struct stack_dump *dump, unsigned number, uint64_t *ret
 /* x86 has no registers 24 to 31. AArch64's stack pointer is 31. */
 static bool is_arm64(uint64_t regs_mask)
 {
-	return regs_mask & (1ull << ARM64_SP);
+	return regs_mask & (1ull << PERF_ARM64_SP);
 }
 
 /* AArch64's x0 to x30 and sp have the same number in perf and in DWARF. */
@@ -82,8 +82,8 @@ static uint8_t dwarf_number(bool arm64, unsigned number)
 static void read_mask(uint64_t regs_mask, struct dump_registers *ret)
 {
 	const bool arm64 = is_arm64(regs_mask);
-	const uint64_t pc = 1ull << (arm64 ? ARM64_PC : X86_IP);
-	const uint64_t sp = 1ull << (arm64 ? ARM64_SP : X86_SP);
+	const uint64_t pc = 1ull << (arm64 ? PERF_ARM64_PC : X86_IP);
+	const uint64_t sp = 1ull << (arm64 ? PERF_ARM64_SP : X86_SP);
 	unsigned nr = 0;
 
 	*ret = (struct dump_registers){
@@ -117,7 +117,7 @@ int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_
 {
 	uint64_t sp;
 
-	if (!dump_register(dump, is_arm64(dump->regs_mask) ? ARM64_SP : X86_SP, &sp))
+	if (!dump_register(dump, is_arm64(dump->regs_mask) ? PERF_ARM64_SP : X86_SP, &sp))
 		return -EFAULT;
 	return dump_read_u64(dump, sp, address, ret);
 }

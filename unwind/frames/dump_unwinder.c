@@ -15,6 +15,9 @@ int dump_unwinder_init(struct dump_unwinder *unwinder, struct module_table *modu
 	dwfl_unwinder_init(&unwinder->dwfl, modules, debuginfo);
 	unwinder->unwinders[UNWINDER_RULES] =
 		(struct unwinder){&rule_unwinder_ops, &unwinder->rules};
+	arm64_unwinder_init(&unwinder->arm64, &unwinder->rules.rules);
+	unwinder->unwinders[UNWINDER_ARM64] =
+		(struct unwinder){&arm64_unwinder_ops, &unwinder->arm64};
 	unwinder->unwinders[UNWINDER_DWFL] = (struct unwinder){&dwfl_unwinder_ops, &unwinder->dwfl};
 	return 0;
 }

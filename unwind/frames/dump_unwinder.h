@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwinds stack dumps: by cached rules (rule_unwinder.h), which is fast, and by libdwfl
- * (dwfl_unwinder.h) what these cannot handle. Counts the results.
+ * Unwinds stack dumps: by cached rules (rule_unwinder.h, arm64_unwinder.h), which is fast, and by
+ * libdwfl (dwfl_unwinder.h) what these cannot handle. Counts the results.
  */
 #ifndef LEAKTOOLS_UNWIND_DUMP_UNWINDER_H
 #define LEAKTOOLS_UNWIND_DUMP_UNWINDER_H
 
+#include "unwind/frames/arm64_unwinder.h"
 #include "unwind/frames/dwfl_unwinder.h"
 #include "unwind/frames/rule_unwinder.h"
 
-enum { UNWINDER_RULES, UNWINDER_DWFL, NR_UNWINDERS };
+enum { UNWINDER_RULES, UNWINDER_ARM64, UNWINDER_DWFL, NR_UNWINDERS };
 
 /* Points into itself: it must not be moved. */
 struct dump_unwinder {
 	struct unwinder unwinders[NR_UNWINDERS]; /* in the order in which they try */
 	struct rule_unwinder rules;
+	struct arm64_unwinder arm64;
 	struct dwfl_unwinder dwfl;
 	struct stack_unwind_stats stats;
 };

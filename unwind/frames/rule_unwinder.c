@@ -35,6 +35,9 @@ static int look_up_rule(struct rule_unwinder *unwinder, const struct address_spa
 	if (mapping)
 		err = cfi_rules_find(&unwinder->rules, mapping->module,
 				     address - mapping->start + mapping->file_offset, ret);
+	/* Its numbers are of other registers than this walk has. */
+	if (!err && (*ret)->is_arm64)
+		*ret = &absent;
 	if (unwinder->epoch != unwinder->rules.epoch) {
 		memset(unwinder->cache, 0, RULE_UNWINDER_CACHE_SIZE * sizeof(*unwinder->cache));
 		unwinder->epoch = unwinder->rules.epoch;

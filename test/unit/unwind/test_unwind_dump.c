@@ -238,6 +238,7 @@ static void unwinds_to_the_start(void **state)
 	level_12(capture);
 	uint32_t id = add_dump(store);
 	assert_int_equal(stack_store_unwind_failures(store), 0);
+	assert_int_equal(stack_store_unwind_stats(store)->by_dwfl, 0);
 	assert_as_backtrace(store, id);
 	assert_function(store, id, 0, "capture");
 	assert_levels(store, id, 1);
@@ -310,6 +311,10 @@ static void unwinds_through_signals(void **state)
 {
 	static char own_stack[1 << 20];
 	struct stack_store *store = *state;
+
+#if defined(__aarch64__)
+	skip(); /* docs/stacks.md: the interrupted function is missing there */
+#endif
 	uint32_t id = dump_in_signal(store, 0);
 
 	assert_as_backtrace(store, id);
