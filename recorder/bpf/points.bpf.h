@@ -30,7 +30,7 @@ ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct bpf_site *site)
 
 /* The registers of the sample, as after the return. Returns false if they cannot be read. */
 static __attribute__((noinline)) bool registers_at_return(struct pt_regs *regs, unsigned int index,
-							  struct pt_regs *ret)
+							  struct kept_registers *ret)
 {
 	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
 	unsigned int words = site->frame_words & (BPF_FRAME_WORDS - 1);
@@ -83,7 +83,7 @@ static __attribute__((noinline)) int record_point(struct pt_regs *regs, unsigned
 		return 0;
 	}
 	sample.fields[0] = PT_REGS_IP(regs) - site->distance;
-	sample.fields[1] = PT_REGS_IP(&sample.regs);
+	sample.fields[1] = KEPT_IP(&sample.regs);
 	sample.fields[2] = bytes;
 	sample.fields[3] = block;
 	record(&sample, &site->events[BPF_EVENT_CALL], 4);

@@ -15,6 +15,12 @@
 #define KNOWN_MAJOR 7
 #define KNOWN_MINOR 3
 
+#if defined(__x86_64__)
+#define KNOWS_CODE true /* code_has_private_stack() */
+#else
+#define KNOWS_CODE false
+#endif
+
 bool code_has_private_stack(const uint8_t *code, size_t size_bytes)
 {
 	/*
@@ -55,15 +61,13 @@ static uint8_t *read_code(int program_fd, uint32_t *ret_size_bytes)
 
 static bool is_safe(const struct bpf_program *program)
 {
-#if defined(__x86_64__)
 	uint32_t size_bytes;
-	_cleanup_free_ uint8_t *code = read_code(bpf_program__fd(program), &size_bytes);
+	_cleanup_free_ uint8_t *code =
+		KNOWS_CODE ? read_code(bpf_program__fd(program), &size_bytes) : NULL;
+	struct utsname name;
 
 	if (code)
 		return !code_has_private_stack(code, size_bytes);
-#endif
-	struct utsname name;
-
 	return uname(&name) == 0 && private_stack_rules_are_known(name.release);
 }
 

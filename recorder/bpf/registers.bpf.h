@@ -37,6 +37,18 @@ ALWAYS_INLINE const struct task_struct *task_to_read(void)
 #if defined(__TARGET_ARCH_x86)
 #define NR_REGISTERS 20
 
+/* The registers of a sample. */
+#define kept_registers pt_regs
+#define KEPT_IP(regs)  PT_REGS_IP(regs)
+#define KEPT_SP(regs)  PT_REGS_SP(regs)
+#define KEPT_FP(regs)  PT_REGS_FP(regs)
+
+/* The bits of a return address on the stack that are the address. */
+ALWAYS_INLINE unsigned long long code_address_mask(void)
+{
+	return ~0ULL;
+}
+
 /* In the order of enum perf_event_x86_regs, without the segment registers DS to GS. */
 ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *regs)
 {
@@ -216,52 +228,99 @@ ALWAYS_INLINE bool is_compat_syscall(struct task_struct *task)
 	return task->thread_info.status & 2;
 }
 #elif defined(__TARGET_ARCH_arm64)
-#define NR_REGISTERS 33
+/*
+ * The registers of a sample: those that a call preserves, x19 to x30, then sp and pc
+ * (RECORD_CALL_REGS_MASK). All 33 do not fit on a program's stack.
+ */
+#define FIRST_KEPT    19
+#define NR_PRESERVED  12
+#define NR_REGISTERS  (NR_PRESERVED + 2)
 
-/* In the order of enum perf_event_arm_regs: x0 to x30, sp, pc, as struct user_pt_regs has them. */
-ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *regs)
+struct kept_registers {
+	unsigned long long preserved[NR_PRESERVED];
+	unsigned long long sp, pc;
+};
+
+#define KEPT_IP(regs) ((regs)->pc)
+#define KEPT_SP(regs) ((regs)->sp)
+#define KEPT_FP(regs) ((regs)->preserved[29 - FIRST_KEPT])
+
+/*
+ * The bits of a return address on the stack that are the address. It may be signed in those above:
+ * ptrauth_user_pac_mask(), arch/arm64/include/asm/pointer_auth.h (Linux 6.1). TASK_SIZE is
+ * 2^vabits_actual there.
+ */
+ALWAYS_INLINE unsigned long long code_address_mask(void)
 {
-	const struct user_pt_regs *user = (const void *)regs;
+	struct mm_struct *mm = task_to_read()->mm;
 
-#pragma unroll
-	for (int i = 0; i < 31; i++)
-		to[i] = user->regs[i];
-	to[31] = user->sp;
-	to[32] = user->pc;
+	return mm ? mm->task_size - 1 : ~0ULL;
 }
 
-#define NR_CALL_REGISTERS   NR_REGISTERS
-#define copy_call_registers copy_registers
+ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct kept_registers *regs)
+{
+#pragma unroll
+	for (int i = 0; i < NR_PRESERVED; i++)
+		to[i] = regs->preserved[i];
+	to[NR_PRESERVED] = regs->sp;
+	to[NR_PRESERVED + 1] = regs->pc;
+}
+
+#define NR_CALL_REGISTERS     NR_REGISTERS
+#define copy_call_registers   copy_registers
 
 ALWAYS_INLINE unsigned long long thread_pointer(const struct task_struct *task)
 {
 	return task->thread.uw.tp_value;
 }
 
+/* The link register. */
 ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
 {
 	return PT_REGS_RET(regs);
 }
 
-/* There are no points: code of this architecture is not decoded. */
+/* There are no points: probes/arm64 finds none. */
 ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, unsigned int number)
 {
 	return 0;
 }
 
-ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *regs,
+ALWAYS_INLINE void restore_registers(struct kept_registers *to, const struct pt_regs *regs,
 				     const unsigned char *saved, const unsigned long long *frame)
 {
 }
 
-ALWAYS_INLINE void copy_context(struct pt_regs *to, const struct pt_regs *regs)
+/* Each register is read once, from the context itself, as the verifier demands. */
+#define KEEP_REGISTER(number) to->preserved[(number)-FIRST_KEPT] = user->regs[number]
+
+ALWAYS_INLINE void copy_context(struct kept_registers *to, const struct pt_regs *regs)
 {
+	const struct user_pt_regs *user = (const void *)regs;
+
+	KEEP_REGISTER(19);
+	KEEP_REGISTER(20);
+	KEEP_REGISTER(21);
+	KEEP_REGISTER(22);
+	KEEP_REGISTER(23);
+	KEEP_REGISTER(24);
+	KEEP_REGISTER(25);
+	KEEP_REGISTER(26);
+	KEEP_REGISTER(27);
+	KEEP_REGISTER(28);
+	KEEP_REGISTER(29);
+	KEEP_REGISTER(30);
+	to->sp = user->sp;
+	to->pc = user->pc;
 }
 
-#define copy_call_context   copy_context
+#define copy_call_context     copy_context
 
-ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsigned long long sp)
+ALWAYS_INLINE void set_return(struct kept_registers *regs, unsigned long long ip,
+			      unsigned long long sp)
 {
+	regs->pc = ip;
+	regs->sp = sp;
 }
 
 /* At the return, the first argument's register holds the result. */

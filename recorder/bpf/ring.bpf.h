@@ -90,15 +90,20 @@ ALWAYS_INLINE void *ring_reserve(struct bpf_ring_control *ring, unsigned int siz
 /* Completes the record at @at. */
 ALWAYS_INLINE void ring_seal(struct bpf_ring_control *ring, unsigned long long at)
 {
+#if defined(__TARGET_ARCH_x86)
 	volatile unsigned long long *seal =
 		(void *)((char *)ring + BPF_RING_DATA_OFFSET + (at & ring_mask));
 
-#if defined(__TARGET_ARCH_x86)
 	/* x86 makes stores visible in order. */
 	asm volatile("" ::: "memory");
 	*seal = at ^ ring_secret;
 #else
-	__sync_lock_test_and_set(seal, at ^ ring_secret);
+	/* The verifier wants to see that an atomic access is aligned. */
+	const unsigned long long offset = at & (ring_mask & ~7ULL);
+
+	__sync_lock_test_and_set(
+		(unsigned long long *)((char *)ring + BPF_RING_DATA_OFFSET + offset),
+		at ^ ring_secret);
 #endif
 }
 

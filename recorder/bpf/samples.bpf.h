@@ -65,7 +65,7 @@ struct sample {
 	unsigned int nr_fields;
 	unsigned long long caller; /* comes first after ip in a stack by frame pointers, unless 0 */
 	unsigned long long fields[MAX_FIELDS];
-	struct pt_regs regs; /* where its stack begins; all of them only in raw dumps */
+	struct kept_registers regs; /* where its stack begins; all of them only in raw dumps */
 };
 
 /*
@@ -242,7 +242,7 @@ ALWAYS_INLINE void write_plain(const struct sample *sample)
 		no_room(cpu);
 		return;
 	}
-	fill_plain_head(head, &sample->event, size, PT_REGS_IP(&sample->regs), pid_tgid, cpu);
+	fill_plain_head(head, &sample->event, size, KEPT_IP(&sample->regs), pid_tgid, cpu);
 	fill_raw((void *)(head + 1), sample, pid_tgid);
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
@@ -273,7 +273,7 @@ __attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
 						   unsigned long long sp, unsigned long long fp,
 						   unsigned int nr)
 {
-	unsigned long long frame[2], index;
+	unsigned long long frame[2], index, mask = code_address_mask();
 	long is_short;
 
 	if (!record)
@@ -297,7 +297,7 @@ __attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
 		/* The compiler would drop this check, but the verifier needs it. */
 		index = nr++;
 		asm volatile("%0 &= 127" : "+r"(index));
-		record->addresses[index] = frame[1];
+		record->addresses[index] = frame[1] & mask;
 		if (frame[0] <= fp)
 			break;
 		fp = frame[0];
@@ -308,7 +308,7 @@ __attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
 /* A sample with the callchain. */
 ALWAYS_INLINE void write_frames(const struct sample *sample)
 {
-	const struct pt_regs *regs = &sample->regs;
+	const struct kept_registers *regs = &sample->regs;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int cpu = bpf_get_smp_processor_id(), nr = 2, size;
 	struct bpf_ring_control *ring = ring_to_fill(cpu);
@@ -326,10 +326,10 @@ ALWAYS_INLINE void write_frames(const struct sample *sample)
 	}
 	record->head.time_ns = bpf_ktime_get_ns();
 	record->addresses[0] = PERF_CONTEXT_USER;
-	record->addresses[1] = PT_REGS_IP(regs);
+	record->addresses[1] = KEPT_IP(regs);
 	if (sample->caller)
 		record->addresses[nr++] = sample->caller;
-	nr = walk_frames(record, PT_REGS_SP(regs), PT_REGS_FP(regs), nr);
+	nr = walk_frames(record, KEPT_SP(regs), KEPT_FP(regs), nr);
 	if (nr > CALLCHAIN_MAX)
 		nr = CALLCHAIN_MAX;
 	size = sizeof(struct stack_head) + nr * 8 + raw_bytes(sample);
@@ -337,7 +337,7 @@ ALWAYS_INLINE void write_frames(const struct sample *sample)
 	record->head.header.misc = PERF_RECORD_MISC_USER;
 	record->head.header.size = size;
 	record->head.id = sample->event.id;
-	record->head.ip = PT_REGS_IP(regs);
+	record->head.ip = KEPT_IP(regs);
 	record->head.pid = pid_tgid >> 32;
 	record->head.tid = pid_tgid;
 	record->head.cpu = cpu;
@@ -447,9 +447,9 @@ ALWAYS_INLINE unsigned int dump_size(unsigned long long pid_tgid, unsigned long 
 /* A sample with registers, fewer if it @fits, and the top of the stack. */
 ALWAYS_INLINE void write_dump(const struct sample *sample, const bool fits)
 {
-	const struct pt_regs *regs = &sample->regs;
+	const struct kept_registers *regs = &sample->regs;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
-	unsigned int bytes = dump_size(pid_tgid, PT_REGS_SP(regs)), size;
+	unsigned int bytes = dump_size(pid_tgid, KEPT_SP(regs)), size;
 	unsigned int cpu = bpf_get_smp_processor_id();
 	struct bpf_ring_control *ring = ring_to_fill(cpu);
 	struct stack_head *head;
@@ -471,7 +471,7 @@ ALWAYS_INLINE void write_dump(const struct sample *sample, const bool fits)
 	*head = (struct stack_head){
 		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (unsigned short)size},
 		.id = sample->event.id,
-		.ip = PT_REGS_IP(regs),
+		.ip = KEPT_IP(regs),
 		.pid = pid_tgid >> 32,
 		.tid = (unsigned int)pid_tgid,
 		.time_ns = bpf_ktime_get_ns(),
@@ -487,10 +487,10 @@ ALWAYS_INLINE void write_dump(const struct sample *sample, const bool fits)
 	words += 1 + nr_registers;
 	words[0] = bytes;
 	*(unsigned long long *)((char *)(words + 1) + bytes) =
-		copy_stack((char *)(words + 1), PT_REGS_SP(regs), bytes);
+		copy_stack((char *)(words + 1), KEPT_SP(regs), bytes);
 	pending = pending_returns();
 	if (pending)
-		restore_returns((char *)(words + 1), PT_REGS_SP(regs), bytes, dump_bytes, pending);
+		restore_returns((char *)(words + 1), KEPT_SP(regs), bytes, dump_bytes, pending);
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
 }

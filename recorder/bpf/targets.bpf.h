@@ -31,6 +31,9 @@ struct uprobes_state {
 
 struct mm_struct {
 	struct uprobes_state uprobes_state;
+#if defined(__TARGET_ARCH_arm64)
+	unsigned long task_size; /* where user addresses end */
+#endif
 	unsigned long start_stack;
 	unsigned long brk;
 	unsigned long exec_vm; /* pages */

@@ -29,9 +29,11 @@
 	 ~((1ULL << PERF_REG_X86_DS) | (1ULL << PERF_REG_X86_ES) | (1ULL << PERF_REG_X86_FS) |     \
 	   (1ULL << PERF_REG_X86_GS)))
 #elif defined(__aarch64__)
-#define RECORD_REG_SP	      PERF_REG_ARM64_SP
-#define RECORD_REGS_MASK      ((1ULL << PERF_REG_ARM64_MAX) - 1)
-#define RECORD_CALL_REGS_MASK RECORD_REGS_MASK
+#define RECORD_REG_SP PERF_REG_ARM64_SP
+/* Those that a call preserves: x19 to x30, sp and pc. All are too many for a BPF program. */
+#define RECORD_CALL_REGS_MASK                                                                      \
+	(((1ULL << PERF_REG_ARM64_MAX) - 1) & ~((1ULL << PERF_REG_ARM64_X19) - 1))
+#define RECORD_REGS_MASK RECORD_CALL_REGS_MASK
 #else
 #error "which registers does this architecture's unwinder need?"
 #endif

@@ -19,6 +19,12 @@
 
 #define NR_URETPROBE 335 /* arch/x86/entry/syscalls/syscall_64.tbl (Linux 6.11) */
 
+#if defined(__x86_64__)
+#define MAY_RETURN_BY_SYSCALL true
+#else
+#define MAY_RETURN_BY_SYSCALL false
+#endif
+
 #define FILTER_ERRNO EXFULL /* no system call returns it */
 
 /* How the child that calls it ends. */
@@ -85,10 +91,11 @@ static int seccomp_mode(pid_t tid, uint64_t *ret)
 
 enum return_syscall return_syscall_find(void)
 {
-#if defined(__x86_64__)
 	struct utsname name;
 	uint64_t own_mode;
 
+	if (!MAY_RETURN_BY_SYSCALL)
+		return RETURN_TRAPS;
 	/* A filter of our own would falsify the test. */
 	if (seccomp_mode(getpid(), &own_mode) == 0 && own_mode == SECCOMP_MODE_DISABLED) {
 		enum outcome plain = try_call(false);
@@ -102,9 +109,6 @@ enum return_syscall return_syscall_find(void)
 			return RETURN_FILTERED;
 	}
 	return uname(&name) ? RETURN_FILTERED : return_syscall_of_release(name.release);
-#else
-	return RETURN_TRAPS;
-#endif
 }
 
 enum return_syscall return_syscall_of_release(const char *release)

@@ -193,9 +193,9 @@ static int describe_event(struct description *to, const struct probe_file *file,
 }
 
 /* The offset in struct pt_regs of the register that tracefs calls @name; 0 if it is not known. */
+#if defined(__x86_64__)
 static unsigned int register_offset(const char *name, size_t len)
 {
-#if defined(__x86_64__)
 	static const struct {
 		const char *name;
 		unsigned int offset;
@@ -213,9 +213,19 @@ static unsigned int register_offset(const char *name, size_t len)
 	for (size_t i = 0; i < ARRAY_SIZE(registers); i++)
 		if (strlen(registers[i].name) == len && memcmp(registers[i].name, name, len) == 0)
 			return registers[i].offset;
-#endif
 	return 0;
 }
+#else
+/* x0 to x30, which struct user_pt_regs begins with. */
+static unsigned int register_offset(const char *name, size_t len)
+{
+	unsigned int number = 0;
+
+	for (size_t i = 1; i < len; i++)
+		number = number * 10 + (unsigned int)(name[i] - '0');
+	return name[0] == 'x' && number <= 30 ? number * (unsigned int)sizeof(uint64_t) : 0;
+}
+#endif
 
 /* Finds the registers of a store, from fetch arguments such as "memptr=%r12:x64 block=%ax:x64". */
 static void find_registers(const struct probe *store, unsigned int registers[2])
