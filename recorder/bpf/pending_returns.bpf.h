@@ -95,13 +95,26 @@ __attribute__((noinline)) unsigned long long true_return(unsigned long long foun
 }
 
 /*
+ * How many words below @pending->stack the return address may be. x86-64's call instruction has put
+ * it there. On AArch64 that is the stack pointer at the function's entry, and the function itself
+ * saves the address, which may be signed by then, in its frame: compilers put it at the bottom.
+ */
+#if defined(__TARGET_ARCH_arm64)
+#define NEAREST_WORD  1
+#define FARTHEST_WORD 48
+#else
+#define NEAREST_WORD  0
+#define FARTHEST_WORD 0
+#endif
+
+/*
  * Restores the return addresses in @dump, @bytes of the stack from @sp on. The verifier knows that
  * @bytes is at most @max_bytes, a constant to it.
  */
 ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned int bytes,
 				   unsigned int max_bytes, struct return_instance *pending)
 {
-	unsigned long long last = bytes, replaced = trampoline();
+	unsigned long long last = bytes, replaced = trampoline(), mask = code_address_mask();
 
 	/* The verifier (Linux 6.18.15) keeps the bound only if this register is compared first. */
 	asm volatile("" : "+r"(last));
@@ -109,13 +122,17 @@ ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned i
 		return;
 	asm volatile("%0 += -8" : "+r"(last));
 	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
-		unsigned long long offset = pending->stack - sp;
+		for (int word = NEAREST_WORD; word <= FARTHEST_WORD; word++) {
+			unsigned long long offset = pending->stack - sp - word * 8;
 
-		/* Linux 6.1 learns a bound from a constant only. */
-		asm volatile("" : "+r"(offset));
-		if (offset < max_bytes && offset <= last &&
-		    *(unsigned long long *)(dump + offset) == replaced)
+			/* Linux 6.1 learns a bound from a constant only. */
+			asm volatile("" : "+r"(offset));
+			if (offset >= max_bytes || offset > last ||
+			    (*(unsigned long long *)(dump + offset) & mask) != replaced)
+				continue;
 			*(unsigned long long *)(dump + offset) = pending->orig_ret_vaddr;
+			break;
+		}
 		pending = pending->next;
 	}
 }
