@@ -72,25 +72,26 @@ static bool is_wanted(uint64_t entry, bool with_files)
 static int read_entries(int fd, struct scan_region *region, bool with_files)
 {
 	uint64_t entries[NR_AT_A_TIME], address = region->start;
+	const uint64_t page_bytes = (uint64_t)getpagesize(); /* AArch64: up to 64 KiB */
 
 	if (region->end - region->start > MAX_REGION_BYTES)
 		return -EFBIG;
 	while (address < region->end) {
-		uint64_t nr = (region->end - address) / SCAN_PAGE_SIZE;
+		uint64_t nr = (region->end - address) / page_bytes;
 		ssize_t len;
 
 		if (nr > NR_AT_A_TIME)
 			nr = NR_AT_A_TIME;
 		len = pread(fd, entries, nr * sizeof(entries[0]),
-			    (off_t)(address / SCAN_PAGE_SIZE * sizeof(entries[0])));
+			    (off_t)(address / page_bytes * sizeof(entries[0])));
 		if (len <= 0)
 			return len < 0 ? -errno : -EIO;
 		nr = (size_t)len / sizeof(entries[0]);
-		for (uint64_t i = 0; i < nr; i++, address += SCAN_PAGE_SIZE) {
-			int err = is_wanted(entries[i], with_files)
-					  ? scan_region_add_run(region, address,
-								address + SCAN_PAGE_SIZE)
-					  : 0;
+		for (uint64_t i = 0; i < nr; i++, address += page_bytes) {
+			int err =
+				is_wanted(entries[i], with_files)
+					? scan_region_add_run(region, address, address + page_bytes)
+					: 0;
 
 			if (err)
 				return err;
