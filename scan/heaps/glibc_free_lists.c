@@ -211,22 +211,33 @@ static bool try_cache(struct glibc *glibc, uint64_t address)
 	return false;
 }
 
-/* The variables of the thread before it end at its own control block, @before. */
-static void take_cache_of_thread(struct glibc *glibc, uint64_t thread_pointer, uint64_t before)
+/*
+ * The thread's variables are next to its control block, at most as far as those of @before and
+ * @after, the threads whose control blocks are the next ones.
+ */
+static void take_cache_of_thread(struct glibc *glibc, uint64_t thread_pointer, uint64_t before,
+				 uint64_t after)
 {
 	const struct scan_region *region = snapshot_region(glibc->snapshot, thread_pointer);
-	uint64_t start;
+	uint64_t limit, nr;
 
 	if (!region || !region->bytes || thread_pointer % 8)
 		return;
-	start = thread_pointer - region->start > MAX_STATIC_TLS ? thread_pointer - MAX_STATIC_TLS
-								: region->start;
-	if (start < before)
-		start = before;
+	if (THREAD_TLS_BELOW) {
+		limit = region->start > before ? region->start : before;
+		nr = (thread_pointer - limit) / 8;
+	} else {
+		limit = region->end < after ? region->end : after;
+		nr = (limit - thread_pointer) / 8;
+	}
 	/* A block that a list has is not in use any more, so nothing is taken twice. */
-	for (uint64_t at = thread_pointer - 8; at >= start && at < thread_pointer; at -= 8)
+	for (uint64_t i = 0; i < nr && i < MAX_STATIC_TLS / 8; i++) {
+		uint64_t at =
+			THREAD_TLS_BELOW ? thread_pointer - (i + 1) * 8 : thread_pointer + i * 8;
+
 		if (try_cache(glibc, load_word(region->bytes + (at - region->start))))
 			return;
+	}
 }
 
 static int compare_addresses(const void *a, const void *b)
@@ -248,7 +259,8 @@ static int take_caches(struct glibc *glibc)
 		pointers[i] = snapshot->threads[i].registers.thread_pointer;
 	qsort(pointers, nr, sizeof(*pointers), compare_addresses);
 	for (size_t i = 0; i < nr; i++) {
-		take_cache_of_thread(glibc, pointers[i], before);
+		take_cache_of_thread(glibc, pointers[i], before,
+				     i + 1 < nr ? pointers[i + 1] : UINT64_MAX);
 		before = pointers[i];
 	}
 	free(pointers);

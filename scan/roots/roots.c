@@ -146,8 +146,8 @@ static int add_thread(struct building *building, size_t i)
 						   .size_bytes = registers->vector_bytes & ~7ull,
 						   .owner = i,
 					   });
-	/* tcbhead_t's second word points behind the first entry of the table. */
-	if (!err && snapshot_word(snapshot, registers->thread_pointer + 8, &dtv)) {
+	/* A word of tcbhead_t points behind the first entry of the table. */
+	if (!err && snapshot_word(snapshot, registers->thread_pointer + THREAD_DTV_AT, &dtv)) {
 		dtv -= 16;
 		err = add_values(building, ROOT_DTV, &dtv, 1, i, false);
 	}
@@ -168,7 +168,7 @@ static int add_kernel_pointers(struct building *building)
 static int add_stack(struct building *building, const struct thread_stack *stack)
 {
 	const struct snapshot *snapshot = building->roots->snapshot;
-	uint64_t frames, dtv;
+	uint64_t frames, dtv, red_zone = stack->sp - stack->start;
 	bool has_chunks;
 	int err;
 
@@ -182,6 +182,8 @@ static int add_stack(struct building *building, const struct thread_stack *stack
 		dtv -= 16;
 		return add_values(building, ROOT_DTV, &dtv, 1, SIZE_MAX, false);
 	}
+	if (red_zone > THREAD_RED_ZONE)
+		red_zone = THREAD_RED_ZONE;
 	has_chunks = may_be_in_malloc(building, &snapshot->threads[stack->thread]);
 	frames = has_chunks && stack->end - stack->sp > MALLOC_FRAMES_BYTES
 			 ? stack->sp + MALLOC_FRAMES_BYTES
@@ -190,11 +192,8 @@ static int add_stack(struct building *building, const struct thread_stack *stack
 	if (!err)
 		err = add_memory(building, ROOT_STACK, frames, stack->end, stack->thread, false);
 	if (!err)
-		err = add_memory(building, ROOT_RED_ZONE,
-				 stack->sp - stack->start < THREAD_RED_ZONE
-					 ? stack->start
-					 : stack->sp - THREAD_RED_ZONE,
-				 stack->sp, stack->thread, has_chunks);
+		err = add_memory(building, ROOT_RED_ZONE, stack->sp - red_zone, stack->sp,
+				 stack->thread, has_chunks);
 	return err;
 }
 

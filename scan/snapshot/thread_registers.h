@@ -20,6 +20,19 @@
 #define THREAD_RED_ZONE 0
 #endif
 
+/*
+ * From the thread pointer to the pointer to the table of thread-local variables; and whether those
+ * of the program and its first libraries are below the thread pointer, or above it (glibc's
+ * sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h, 2.36).
+ */
+#ifdef __x86_64__
+#define THREAD_DTV_AT	 8
+#define THREAD_TLS_BELOW true
+#else
+#define THREAD_DTV_AT	 0
+#define THREAD_TLS_BELOW false
+#endif
+
 struct register_value {
 	const char *name;
 	uint64_t value;
