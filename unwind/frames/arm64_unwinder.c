@@ -24,7 +24,8 @@ struct arm64_walk {
 	uint64_t dump_start;
 	size_t nr_pending; /* pending returns used so far */
 	struct arm64_frame frame;
-	uint64_t top; /* as in struct unwound_stack */
+	uint64_t top;	   /* as in struct unwound_stack */
+	bool is_elsewhere; /* a signal has interrupted this frame on another stack */
 };
 
 enum arm64_step {
@@ -32,9 +33,18 @@ enum arm64_step {
 	ARM64_OUTERMOST,
 	ARM64_TRUNCATED,
 	ARM64_LOST,
+	ARM64_ELSEWHERE,
 	ARM64_TOO_COMPLEX,
 	ARM64_NO_MEMORY,
 };
+
+/*
+ * Where a signal's frame, which begins at the stack pointer, has x0 to x30, sp and pc: struct
+ * rt_sigframe, arch/arm64/kernel/signal.c, and asm/sigcontext.h (Linux 6.1).
+ */
+#define SIGNAL_REGISTERS_AT  312
+#define SIGNAL_CONTEXT_BYTES (SIGNAL_REGISTERS_AT + (NR_REGISTERS + 1) * 8)
+#define SIGNAL_MAX_BYTES     0x20000 /* with SME's registers */
 
 /* Sizes of user addresses that Linux can be built for (arch/arm64/Kconfig, ARM64_VA_BITS). */
 static const uint8_t address_bits[] = {52, 48, 47, 42, 39, 36};
@@ -189,6 +199,49 @@ static enum arm64_step walk_by_frame_pointer(struct arm64_walk *walk)
 	return return_to(walk, link);
 }
 
+/* Of the registers of a signal's frame. */
+static bool read_interrupted(const struct arm64_walk *walk, unsigned number, uint64_t *ret)
+{
+	return read_word(
+		walk, walk->frame.registers[ARM64_SP] + SIGNAL_REGISTERS_AT + number * 8ull, ret);
+}
+
+/* Goes from a signal's trampoline to what the signal has interrupted. */
+static enum arm64_step walk_signal_frame(struct arm64_walk *walk)
+{
+	struct arm64_frame *frame = &walk->frame, interrupted = {0};
+	const uint64_t old_sp = frame->registers[ARM64_SP];
+	uint64_t value, sp;
+
+	for (unsigned number = 0; number <= ARM64_SP; number++) {
+		if (!read_interrupted(walk, number, &value))
+			return unreadable(walk, old_sp + SIGNAL_CONTEXT_BYTES - 8);
+		set_register(&interrupted, number, value);
+	}
+	if (!read_interrupted(walk, NR_REGISTERS, &interrupted.pc))
+		return unreadable(walk, old_sp + SIGNAL_CONTEXT_BYTES - 8);
+	sp = interrupted.registers[ARM64_SP];
+	if (!read_word(walk, sp, &value) && sp - old_sp > SIGNAL_MAX_BYTES) {
+		/* It was on another stack than the handler's. */
+		walk->is_elsewhere = true;
+		walk->top = old_sp + SIGNAL_CONTEXT_BYTES;
+	}
+	*frame = interrupted;
+	return ARM64_DONE;
+}
+
+/*
+ * True in the trampoline that ends a handler: all of the vdso but that has call frame information
+ * since Linux 5.8 (arch/arm64/kernel/vdso/sigreturn.S).
+ */
+static bool is_signal_trampoline(const struct arm64_walk *walk, const struct mapping *mapping,
+				 const struct cfi_rule *rule)
+{
+	return walk->frame.is_return && is_known(&walk->frame, ARM64_SP) && mapping &&
+	       strcmp(mapping->module->path, "[vdso]") == 0 &&
+	       (!rule || rule->kind == CFI_ABSENT || rule->signal_frame);
+}
+
 static enum arm64_step take_step(struct arm64_walk *walk, bool *ret_is_signal)
 {
 	const uint64_t pc = walk->frame.pc - walk->frame.is_return;
@@ -199,6 +252,10 @@ static enum arm64_step take_step(struct arm64_walk *walk, bool *ret_is_signal)
 	if (mapping && cfi_rules_find(walk->rules, mapping->module,
 				      pc - mapping->start + mapping->file_offset, &rule))
 		return ARM64_NO_MEMORY;
+	if (is_signal_trampoline(walk, mapping, rule)) {
+		*ret_is_signal = true;
+		return walk_signal_frame(walk);
+	}
 	if (!rule || rule->kind == CFI_ABSENT || (rule->kind == CFI_FRAME && !rule->is_arm64))
 		return walk_by_frame_pointer(walk);
 	*ret_is_signal = rule->signal_frame;
@@ -220,7 +277,10 @@ static enum arm64_step walk_stack(struct arm64_walk *walk, struct unwound_stack 
 		ret->nr++;
 		step = take_step(walk, &is_signal);
 		if (step != ARM64_DONE)
-			return step;
+			return walk->is_elsewhere && step != ARM64_OUTERMOST &&
+					       step != ARM64_NO_MEMORY
+				       ? ARM64_ELSEWHERE
+				       : step;
 		/* The kernel jumped to a signal's trampoline; nothing called it. */
 		if (is_signal) {
 			ret->is_call[ret->nr - 1] = false;
@@ -247,11 +307,11 @@ static int arm64_unwinder_unwind(void *self, const struct address_space *space,
 	walk.dump_start = registers.sp;
 	ret->nr = 0;
 	step = walk_stack(&walk, ret);
-	ret->complete = step == ARM64_OUTERMOST;
+	ret->elsewhere = step == ARM64_ELSEWHERE;
+	ret->complete = step == ARM64_OUTERMOST || ret->elsewhere;
 	ret->truncated = step == ARM64_TRUNCATED;
-	ret->elsewhere = false;
 	ret->top = walk.top;
-	if (!ret->truncated && is_known(&walk.frame, ARM64_SP))
+	if (!ret->truncated && !ret->elsewhere && is_known(&walk.frame, ARM64_SP))
 		ret->top = walk.frame.registers[ARM64_SP];
 	if (step == ARM64_NO_MEMORY)
 		return -ENOMEM;
