@@ -20,7 +20,7 @@ function(leaktools_bpf target path)
 		COMMAND ${BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Werror
 			-Wno-unused-parameter -D__TARGET_ARCH_${BPF_TARGET_ARCH}
 			-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
-			-I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -I${PROJECT_SOURCE_DIR}
+			-I${CMAKE_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -I${PROJECT_SOURCE_DIR}
 			-MD -MF ${object}.d -c ${source} -o ${object}
 		COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/skeletons
 		COMMAND ${BPFTOOL} gen skeleton ${object} name ${name}_bpf > ${skeleton}

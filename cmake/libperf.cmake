@@ -7,7 +7,10 @@ if(LIBPERF_FOUND)
 	target_link_libraries(libperf INTERFACE PkgConfig::LIBPERF)
 else()
 	set(LIBPERF_PREFIX ${PROJECT_SOURCE_DIR}/build/deps/libperf)
-	execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/build-libperf ${LIBPERF_PREFIX}
+	if(CMAKE_CROSSCOMPILING)
+		string(APPEND LIBPERF_PREFIX -${CMAKE_SYSTEM_PROCESSOR})
+	endif()
+	execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/build-libperf ${LIBPERF_PREFIX} ${CMAKE_SYSTEM_PROCESSOR}
 		COMMAND_ERROR_IS_FATAL ANY)
 	target_include_directories(libperf SYSTEM INTERFACE ${LIBPERF_PREFIX}/include)
 	target_link_libraries(libperf INTERFACE

@@ -78,8 +78,12 @@ typedef void sdallocx_function(void *block, size_t size_bytes, int flags);
 /* clang does not see that this is used. */
 __attribute__((used)) static sdallocx_function *resolve_sdallocx(void)
 {
+#if defined(__x86_64__)
 	__builtin_cpu_init();
 	return __builtin_cpu_supports("sse2") ? sdallocx_another_way : sdallocx_one_way;
+#else
+	return __builtin_return_address(0) ? sdallocx_another_way : sdallocx_one_way;
+#endif
 }
 
 void app_sdallocx(void *block, size_t size_bytes, int flags)
