@@ -22,6 +22,10 @@ is_qemu_needed() {
 find_emulator() {
 	local own fetched=$CACHE/qemu
 
+	if [[ $MACHINE == aarch64 ]]; then
+		EMULATOR=(qemu-system-aarch64 -machine virt)
+		return
+	fi
 	own=$(qemu_version qemu-system-x86_64)
 	EMULATOR=(qemu-system-x86_64)
 	! is_qemu_needed "$own" || return 0

@@ -12,16 +12,19 @@ done
 SUITES+=(sid experimental)
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 LIST_MAX_AGE_MINUTES=$((24 * 60))
+APT_ARCHITECTURE='' # whose packages apt_do knows; empty: the machine's
 
 # apt_do SUITE COMMAND [ARG...]: runs apt-get or apt-cache on that suite alone.
 apt_do() {
-	local dir=$CACHE/apt/$1 command=$2
+	local dir=$CACHE/apt/$1 command=$2 of=()
 
+	[[ -z $APT_ARCHITECTURE ]] ||
+		of=(-o APT::Architecture="$APT_ARCHITECTURE" -o APT::Architectures="$APT_ARCHITECTURE")
 	shift 2
 	"$command" -o Dir::Etc::sourcelist="$dir/sources.list" -o Dir::Etc::sourceparts=/dev/null \
 		-o Dir::Etc::preferencesparts=/dev/null -o Dir::State::lists="$dir/lists" \
 		-o Dir::Cache="$dir/cache" -o Dir::State::status=/dev/null -o Acquire::Languages=none \
-		-o Acquire::Retries=3 -o APT::Sandbox::User=root -o Debug::NoLocking=true "$@"
+		-o Acquire::Retries=3 -o APT::Sandbox::User=root -o Debug::NoLocking=true "${of[@]}" "$@"
 }
 
 # mirror_of SUITE: prints the URL of the mirror for suites like this one, or nothing if apt has no lists yet.
@@ -55,8 +58,8 @@ update_suite() {
 # and metapackages. From 6.18 on, a kernel consists of several packages. If one of them is missing, prints "RELEASE
 # VERSION SUITE -MISSING". linux-base-RELEASE may be missing, because it has nothing that a guest needs.
 kernels_of() {
-	apt_do "$1" apt-cache dumpavail | awk -v suite="$1" 'BEGIN { RS = ""; FS = "\n" }
-		$1 ~ /^Package: linux-(image|base|binary|modules)-[0-9][^ ]*-amd64$/ && $1 !~ /-(cloud|rt)-amd64$/ {
+	apt_do "$1" apt-cache dumpavail | awk -v suite="$1" -v of="${APT_ARCHITECTURE:-amd64}" 'BEGIN { RS = ""; FS = "\n" }
+		$1 ~ "^Package: linux-(image|base|binary|modules)-[0-9][^ ]*-" of "$" && $1 !~ "-(cloud|rt)-" of "$" {
 			version = depends = ""
 			for (i = 2; i <= NF; i++) {
 				if (sub(/^Version: /, "", $i)) version = $i
@@ -168,13 +171,27 @@ collect_kernel() {
 	[[ -e $2/vmlinuz ]] && mv "$modules" "$2/lib/modules/$3" && /sbin/depmod -b "$2" "$3" 2>/dev/null
 }
 
+# get_busybox DIR: makes DIR/busybox, a static one of the guest's machine.
+get_busybox() {
+	if [[ -z $APT_ARCHITECTURE ]]; then
+		cp "$(command -v busybox)" "$1/busybox"
+		return
+	fi
+	mkdir "$1/package"
+	# shellcheck disable=SC2153 # of the guest
+	unpack_packages "$SUITE" "$1/package" busybox-static || return
+	find "$1/package/root" -path '*/bin/busybox' -exec cp {} "$1/busybox" \;
+	rm -rf "$1/package"
+	[[ -e $1/busybox ]]
+}
+
 # make_initrd DIR RELEASE: makes an initrd of busybox and the modules for the root disk and for 9p. A module that is not
 # found is assumed to be built in. If that is wrong, the guest reports what it cannot mount.
 make_initrd() {
 	local top=$1/initramfs module file number=100
 
 	mkdir -p "$top"/{bin,dev,proc,sys,modules,root}
-	cp "$(command -v busybox)" "$top/bin/busybox"
+	get_busybox "$top/bin" || return
 	cp "$HERE/initramfs-init" "$top/init"
 	for module in virtio_pci virtio_blk ext4 9pnet_virtio 9p; do
 		/sbin/modprobe -d "$1" -S "$2" --show-depends "$module" || true
@@ -189,6 +206,6 @@ make_initrd() {
 		esac >"$top/modules/$number-$module.ko"
 		number=$((number + 1))
 	done <"$1/modules.initrd"
-	(cd "$top" && find . | "$top/bin/busybox" cpio -o -H newc 2>/dev/null | gzip -1) >"$1/initrd"
+	(cd "$top" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) >"$1/initrd"
 	rm -rf "$top" "$1/modules.initrd"
 }

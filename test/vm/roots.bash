@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# The guest's root file systems, for test/vm/run: made by debootstrap, with what the tests need.
+# The guest's root file systems, for test/vm/run, with what the tests need: made by debootstrap, or for another machine
+# than this one by unpacking packages.
 
 # Programs that the tests use, and the libraries that the build links, by their Debian 12 names.
 ROOT_PACKAGES=(bats binutils bpftool bsdextrautils bsdutils dwz file g++ gcc gdb iproute2 jq kmod less libc6-dev
@@ -19,7 +20,7 @@ ROOT_SIZE=12G # a sparse file
 
 # make_root SUITE: makes $CACHE/root/SUITE.img if it is missing or was made from another list of packages.
 make_root() {
-	local suite=$1 image=$CACHE/root/$1.img work
+	local suite=$1 image=$CACHE/root/$1.img fill=fill_root work
 	local -n libraries=ROOT_LIBRARIES_$1
 	local packages=("${ROOT_PACKAGES[@]}" "${libraries[@]}")
 
@@ -27,7 +28,8 @@ make_root() {
 	echo "run: making the root file system of $suite" >&2
 	mkdir -p "$CACHE/root"
 	work=$(mktemp -d "$RUN_DIR/root.XXXXXX")
-	if ! fill_root "$suite" "$work/root" "${packages[@]}" >"$CACHE/root/$suite.log" 2>&1; then
+	[[ -z $APT_ARCHITECTURE ]] || fill=unpack_root
+	if ! "$fill" "$suite" "$work/root" "${packages[@]}" >"$CACHE/root/$suite.log" 2>&1; then
 		tail -n 20 "$CACHE/root/$suite.log" >&2
 		fail "making the root file system failed: see $CACHE/root/$suite.log"
 	fi
@@ -59,9 +61,39 @@ fill_root() {
 		install "${@:3}" || return
 	umount_below "$root"
 	rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
-	mkdir -p "$root/vm"
-	echo leaktools-vm >"$root/etc/hostname"
-	printf '127.0.0.1 localhost leaktools-vm\n::1 localhost\n' >"$root/etc/hosts"
+	name_root "$root"
+}
+
+# name_root ROOT: what every root needs beside its packages.
+name_root() {
+	mkdir -p "$1/vm"
+	echo leaktools-vm >"$1/etc/hostname"
+	printf '127.0.0.1 localhost leaktools-vm\n::1 localhost\n' >"$1/etc/hosts"
+}
+
+# unpack_root SUITE ROOT PACKAGE...: unpacks the packages of another machine, whose programs this one cannot run. So
+# nothing is configured but what the tests need.
+unpack_root() {
+	local suite=$1 root=$2 debs package required
+
+	debs=$(dirname "$root")/debs
+	mkdir -p "$debs/partial" "$root"/usr/{bin,sbin,lib} "$root"/{dev,proc,sys,run,tmp,root,etc}
+	for package in bin sbin lib; do
+		ln -s "usr/$package" "$root/$package"
+	done
+	mapfile -t required < <(apt_do "$suite" apt-cache dumpavail |
+		awk '/^Package: / { name = $2 } /^(Essential: yes|Priority: required)/ { print name }' | sort -u)
+	apt_do "$suite" apt-get -q -y --no-install-recommends --download-only -o Dir::Cache::archives="$debs" \
+		install "${required[@]}" "${@:3}" || return
+	for package in "$debs"/*.deb; do
+		dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --keep-directory-symlink || return
+	done
+	chmod 1777 "$root/tmp"
+	cp "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
+	cp "$root/usr/share/base-passwd/group.master" "$root/etc/group"
+	ln -s mawk "$root/usr/bin/awk"
+	ln -s which.debianutils "$root/usr/bin/which"
+	name_root "$root"
 }
 
 # Unmounts what debootstrap and packages may have left mounted.
