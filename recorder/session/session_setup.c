@@ -441,6 +441,10 @@ static void tell_way(const struct session *session, const char *const objections
 		fputs(", because this kernel has them, and permits them", out);
 	else
 		tell_objections(out, objections, by);
+#if defined(__aarch64__)
+	if (by != RECORD_BY_PERF)
+		fputs("; malloc takes two traps: where one suffices is known on x86-64 only", out);
+#endif
 	if (fclose(out) == 0)
 		diag_note("%s", text);
 }
