@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 /* The functions of a simulated library, each with its own address. */
 struct library {
@@ -355,6 +356,13 @@ static void syscall_end(struct library *library, const char *event_name, uint64_
 			 0);
 }
 
+/* AArch64 has no dup2(). */
+#ifdef SYS_dup2
+#define DUP "dup2"
+#else
+#define DUP "dup3"
+#endif
+
 static void system_calls_open_and_close(void **state)
 {
 	struct library *library = *state;
@@ -369,11 +377,11 @@ static void system_calls_open_and_close(void **state)
 	syscall_end(library, "sys_enter_close", 17, 0, 0);
 	syscall_end(library, "sys_exit_close", 0, 0, (uint64_t)-EBADF);
 	/* dup2(3, 3) does nothing; dup2(3, 4) opens 4, and the second time closes it before. */
-	syscall_end(library, "sys_enter_dup2", 3, 3, 0);
-	syscall_end(library, "sys_exit_dup2", 0, 0, 3);
+	syscall_end(library, "sys_enter_" DUP, 3, 3, 0);
+	syscall_end(library, "sys_exit_" DUP, 0, 0, 3);
 	for (int i = 0; i < 2; i++) {
-		syscall_end(library, "sys_enter_dup2", 3, 4, 0);
-		syscall_end(library, "sys_exit_dup2", 0, 0, 4);
+		syscall_end(library, "sys_enter_" DUP, 3, 4, 0);
+		syscall_end(library, "sys_exit_" DUP, 0, 0, 4);
 	}
 	syscall_end(library, "sys_enter_fcntl", 3, F_GETFL, 0);
 	syscall_end(library, "sys_exit_fcntl", 0, 0, 2);
