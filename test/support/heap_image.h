@@ -14,9 +14,13 @@
 #define HEAP_IMAGE_DATA	 0x555400000000ull
 #define HEAP_IMAGE_STACK 0x7ffe00000000ull
 
-/* The thread's control block, below which its variables are; and its stack pointer. */
+/* The thread's control block, and its stack pointer. */
 #define HEAP_IMAGE_TLS (HEAP_IMAGE_DATA + 0xc00)
 #define HEAP_IMAGE_SP  (HEAP_IMAGE_STACK + 0x800)
+
+/* A thread-local variable of the thread, @bytes from its control block. */
+#define HEAP_IMAGE_VARIABLE(bytes)                                                                 \
+	(THREAD_TLS_BELOW ? HEAP_IMAGE_TLS - (bytes) : HEAP_IMAGE_TLS + (bytes))
 
 /* The arena's pointer to its top, and its system_mem. */
 #define HEAP_IMAGE_TOP	  (HEAP_IMAGE_LIBC + 0x160)

@@ -71,7 +71,7 @@ static void free_lists_are_taken_out(void **state)
 	heap_image_set(&image, cache + 128 + 8, cached[1]);
 	heap_image_set(&image, cached[1], heap_image_link(cached[1], cached[0], 0));
 	heap_image_set(&image, cached[0], heap_image_link(cached[0], 0, 0));
-	heap_image_set(&image, HEAP_IMAGE_TLS - 0x40, cache);
+	heap_image_set(&image, HEAP_IMAGE_VARIABLE(0x40), cache);
 	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
 	assert_true(heap.is_whole);
 	assert_int_equal(heap.map.nr_blocks, 2);
@@ -105,7 +105,7 @@ static void a_cache_of_2_43_is_taken_out(uint64_t chunk_bytes)
 	heap_image_set(&image, cache + 152 + 65 * 8, large);
 	heap_image_set(&image, small, heap_image_link(small, 0, 0));
 	heap_image_set(&image, large, heap_image_link(large, 0, 0));
-	heap_image_set(&image, HEAP_IMAGE_TLS - 0x60, cache);
+	heap_image_set(&image, HEAP_IMAGE_VARIABLE(0x60), cache);
 	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
 	assert_true(heap.is_whole);
 	assert_int_equal(heap.map.nr_blocks, 2);
