@@ -180,10 +180,7 @@ static int list_processes(struct session *session)
 	return err;
 }
 
-/*
- * Plans the probes of the processes. One that was not named, such as a child, is left out if it
- * cannot be recorded or has ended.
- */
+/* Plans the processes' probes. One that was not named is left out if it cannot be recorded. */
 static int plan_processes(struct session *session)
 {
 	struct process_list *list = &session->all_processes;
@@ -453,10 +450,11 @@ static void tell_way(const struct session *session, const char *const objections
 static int fall_back(const struct record_config *config, const char *const *objections, int err)
 {
 	if (config->in_windows) {
-		diag_error("cannot keep to a budget: that needs BPF programs on uprobe_multi links "
-			   "(Linux 6.12 to 6.19, and the right to load them): %s; record without "
-			   "--budget, for a short time (-d)",
-			   objections[RECORD_BY_SESSION]);
+		diag_error(
+			"cannot keep to a budget: that needs BPF programs on uprobe_multi links "
+			"(Linux 6.12 to 6.19, and the right to load them): %s; record without "
+			"--budget, for a short time (-d)",
+			objections[config->by == RECORD_BY_BEST ? RECORD_BY_SESSION : config->by]);
 		return err;
 	}
 	if (config->by != RECORD_BY_BEST) {
