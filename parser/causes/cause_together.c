@@ -10,10 +10,13 @@
 
 /*
  * At least this share of the rarer cause's blocks has a block of the other cause within NEAR_GAP,
- * which is a share of the mean distance between the other cause's blocks.
+ * which is a share of the mean distance between the other cause's blocks, or within NEAR_NS: a
+ * server that has no time to wait needs only some times as long for a request as for the few probes
+ * between two allocations.
  */
 #define NEAR_SHARE 0.8
 #define NEAR_GAP   0.1
+#define NEAR_NS	   10000.0
 #define MAX_CAUSES 64 /* how many are compared with each other */
 
 /* A cause, and the allocation times of its suspect blocks. */
@@ -33,8 +36,8 @@ static int compare_weights(const void *a, const void *b)
 /* The share of the times in @fewer that have a time of @more nearby. Neither is empty. */
 static double share_near(const struct cause_times *fewer, const struct cause_times *more)
 {
-	double near_ns =
-		NEAR_GAP * (double)(more->ns[more->nr - 1] - more->ns[0]) / (double)more->nr;
+	double near_ns = fmax(NEAR_NS, NEAR_GAP * (double)(more->ns[more->nr - 1] - more->ns[0]) /
+					       (double)more->nr);
 	size_t nr = 0;
 
 	for (size_t i = 0, k = 0; i < fewer->nr; i++) {

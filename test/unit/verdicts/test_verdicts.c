@@ -232,6 +232,39 @@ static void stacks_that_come_together_are_one_cause(void **state)
 	assert_int_equal(verdicts.sites[0].nr_shared, 2);
 }
 
+/*
+ * A server without a pause: 5,000 requests in a quarter of a second, and 8 us from one allocation
+ * to the next. Each request leaks at both places, or at one of them.
+ */
+static void serve_busily(bool at_both)
+{
+	uint32_t random = 1;
+
+	input.functions_of = functions_of;
+	input.end_ns = input.start_ns + SECOND / 4;
+	for (size_t i = 0; i < 5000; i++) {
+		random = random * 1664525 + 1013904223;
+		for (uint32_t k = 0; k < 2; k++)
+			if (at_both || (random >> 24 & 1) == k)
+				add(101 + 2 * k, 1, 100, 0.00005 * (double)i + 0.000008 * k,
+				    FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+}
+
+static void parts_of_busy_requests_are_one_cause(void **state)
+{
+	serve_busily(true);
+	assert_int_equal(verdicts.nr_causes, 1);
+	assert_int_equal(verdicts.causes[0].nr, 2);
+}
+
+static void leaks_of_different_busy_requests_are_two_causes(void **state)
+{
+	serve_busily(false);
+	assert_int_equal(verdicts.nr_causes, 2);
+}
+
 /* As those of another hash, whose order is another one. */
 static int other_functions_of(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max,
 			      size_t *ret_nr)
@@ -540,6 +573,8 @@ int main(void)
 		TEST(much_of_a_plateau_comes_before_a_little_growth),
 		TEST(a_short_recording_shows_no_leak),
 		TEST(stacks_that_come_together_are_one_cause),
+		TEST(parts_of_busy_requests_are_one_cause),
+		TEST(leaks_of_different_busy_requests_are_two_causes),
 		TEST(causes_do_not_depend_on_hashes),
 		TEST(leaks_of_their_own_times_are_two_causes),
 		TEST(leaks_at_steady_rates_are_two_causes),
