@@ -148,11 +148,13 @@ int core_notes_parse(struct snapshot *snapshot, const char *notes, size_t size)
 			/* Others would cost as much again: a list may cover all regions. */
 			err = set_files(snapshot, &note);
 			has_files = true;
-		} else if (last &&
-			   (note.type == NT_X86_XSTATE ||
-			    (note.type == NT_FPREGSET && !last->registers.vector)) &&
-			   thread_registers_set_vector(&last->registers, note.data, note.size) ==
-				   -ENOMEM)
+		} else if (last && note.type == NT_ARM_TLS && note.size >= sizeof(uint64_t))
+			memcpy(&last->registers.thread_pointer, note.data, sizeof(uint64_t));
+		else if (last &&
+			 (note.type == NT_X86_XSTATE ||
+			  (note.type == NT_FPREGSET && !last->registers.vector)) &&
+			 thread_registers_set_vector(&last->registers, note.data, note.size) ==
+				 -ENOMEM)
 			err = -ENOMEM;
 	}
 	return err;
