@@ -54,7 +54,7 @@ assert_leaks_of() { # MIN MAX
 			END { for (s in n) print s, n[s] }' | sort >sizes.truth
 	awk '$1 == "leak" { n[$2]++ } END { for (s in n) print s, n[s] }' leaks | sort >sizes.leaks
 	diff sizes.truth sizes.leaks ||
-		fail "leaks by size differ (<: the target's, >: leakparse's)"
+		fail "leaks by size differ (<: the target's, >: leakparse's); $(cat leakrec.err)"
 	[[ -s sizes.truth ]] || fail "the target holds none"
 	assert_no_unexpected
 	assert_summary lost 0
