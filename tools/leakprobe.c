@@ -313,8 +313,8 @@ static int check_name(const struct uprobe_list *list, const char *name)
 			diag_error("%s was not made by leakprobe; it stays", name);
 		else if (group.owner == GROUP_OF_LEAKREC)
 			diag_error(
-				"%s belongs to leakrec, process %d, which removes it when it ends",
-				name, (int)group.pid);
+				"%s belongs to leakrec, process %d%s, which removes it when it ends",
+				name, (int)group.pid, group.pid_namespace ? " in a container" : "");
 		else
 			return 0;
 		return -ENOENT;

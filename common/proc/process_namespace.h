@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct process_namespace {
@@ -23,6 +24,15 @@ const char *process_namespace_path(const struct process_namespace *namespace, co
 
 /* True if this process is in the machine's initial PID namespace, so in no container. */
 bool process_namespace_is_initial(void);
+
+/* The inode of this process's PID namespace; 0 if it is the initial one, or cannot be read. */
+uint32_t process_namespace_inode(void);
+
+/*
+ * False if no process lives that has the id @own_pid in the PID namespace with @inode, as seen from
+ * the initial one. True also if that cannot be known.
+ */
+bool process_namespace_may_have(uint32_t inode, pid_t own_pid);
 
 #define PROCESS_NAME_MAX 64
 

@@ -57,6 +57,7 @@ int probe_set_make_own(struct probe_set *set)
 			return err;
 		name.owner = GROUP_OF_LEAKREC;
 		name.pid = getpid();
+		name.pid_namespace = process_namespace_inode();
 		name.start_time_ticks = status.start_time_ticks;
 		for (size_t j = 0; j < set->files[i].nr_probes; j++)
 			avoid_memory(&set->files[i].probes[j]);
@@ -335,6 +336,8 @@ static bool is_orphaned(const char *group)
 
 	if (group_name_parse(group, &name) || name.owner != GROUP_OF_LEAKREC)
 		return false;
+	if (name.pid_namespace)
+		return !process_namespace_may_have(name.pid_namespace, name.pid);
 	err = process_stat_read(name.pid, &status);
 	if (err)
 		return err == -ESRCH;

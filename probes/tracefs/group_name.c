@@ -41,18 +41,21 @@ void group_name_set_file(struct group_name *name, const char *path)
 
 void group_name_format(const struct group_name *name, char buffer[static PROBE_NAME_MAX])
 {
-	char hashes[HASHES_LENGTH + 1];
+	char hashes[HASHES_LENGTH + 1], suffix[10] = "";
 	int len, room;
 
 	snprintf(hashes, sizeof(hashes), "_%08" PRIx32 "_%08" PRIx32, name->inode_hash,
 		 name->build_hash);
+	if (name->pid_namespace)
+		snprintf(suffix, sizeof(suffix), "n%" PRIx32, name->pid_namespace);
 	if (name->owner == GROUP_OF_LEAKPROBE)
 		len = snprintf(buffer, PROBE_NAME_MAX, LEAKPROBE_PREFIX);
 	else
-		len = snprintf(buffer, PROBE_NAME_MAX, LEAKREC_PREFIX "%d_%" PRIx64 "_",
-			       (int)name->pid, name->start_time_ticks);
+		len = snprintf(buffer, PROBE_NAME_MAX, LEAKREC_PREFIX "%d%s_%" PRIx64 "_",
+			       (int)name->pid, suffix, name->start_time_ticks);
 	/*
-	 * The prefix has at most 7 + 10 + 1 + 16 + 1 characters, so some of the file's part fits.
+	 * The prefix has at most 7 + 10 + 9 + 1 + 16 + 1 characters, so some of the file's part
+	 * fits.
 	 */
 	room = PROBE_NAME_MAX - 1 - HASHES_LENGTH - len;
 	snprintf(buffer + len, PROBE_NAME_MAX - len, "%.*s%s", room, name->file, hashes);
@@ -75,18 +78,24 @@ static int parse_hash(const char *text, uint32_t *ret)
 	return 0;
 }
 
-/* Parses "<pid>_<starttime>_". Returns what follows, or NULL. */
+/* Parses "<pid>_<starttime>_" or "<pid>n<namespace>_<starttime>_". Returns what follows, or NULL.
+ */
 static const char *parse_recorder(const char *text, struct group_name *ret)
 {
+	unsigned long pid, inode = 0;
 	char *end;
-	unsigned long pid;
 
 	if (!isdigit((unsigned char)*text))
 		return NULL;
 	pid = strtoul(text, &end, 10);
+	if (*end == 'n' && isxdigit((unsigned char)end[1]))
+		inode = strtoul(end + 1, &end, 16);
 	if (*end != '_' || pid == 0 || pid > INT32_MAX || !isxdigit((unsigned char)end[1]))
 		return NULL;
+	if (inode > UINT32_MAX)
+		return NULL;
 	ret->pid = (pid_t)pid;
+	ret->pid_namespace = (uint32_t)inode;
 	ret->start_time_ticks = strtoull(end + 1, &end, 16);
 	return *end == '_' ? end + 1 : NULL;
 }

@@ -6,10 +6,12 @@
  *   leakprobe_<file>_<i>_<b>                  made by leakprobe; stay until `leakprobe del`
  *   leakrec<pid>_<starttime>_<file>_<i>_<b>   made by one leakrec for itself; once that process is
  *                                             gone, the next leakrec or leakprobe removes them
+ *   leakrec<pid>n<n>_<starttime>_...          the same, by a leakrec in a container
  *
  * <file> is the file's base name, cut to fit, with '_' for all but [A-Za-z0-9]; <i> is eight hex
  * digits over device and inode; <b> is the first eight digits of the build-id, or of a hash of the
- * code of a file without one; <starttime> is field 22 of /proc/PID/stat in hex.
+ * code of a file without one; <starttime> is field 22 of /proc/PID/stat in hex; <n> is the inode of
+ * the PID namespace that <pid> belongs to, in hex.
  */
 #ifndef LEAKTOOLS_PROBES_GROUP_NAME_H
 #define LEAKTOOLS_PROBES_GROUP_NAME_H
@@ -27,6 +29,7 @@ enum group_owner {
 struct group_name {
 	enum group_owner owner;
 	pid_t pid;		   /* GROUP_OF_LEAKREC: the recorder's process... */
+	uint32_t pid_namespace;	   /* ...0: its id is of the initial PID namespace... */
 	uint64_t start_time_ticks; /* ...and its start (field 22 of /proc/PID/stat) */
 	char file[PROBE_NAME_MAX]; /* [A-Za-z0-9_]+ */
 	uint32_t inode_hash;	   /* over device and inode */

@@ -75,7 +75,7 @@ check_daemon() {
 @test "command: leakrec -v says why other ways are not taken" {
 	"$BIN/leakrec" -v --record-by single -o single.data -- true 2>leakrec.err || require_way single
 	grep -q '^leakrec: BPF programs on perf events (single) record, because the command line says so' leakrec.err
-	unshare -pf --mount-proc "$BIN/leakrec" -v -o inner.data -- true 2>leakrec.err
+	unshare -pf --mount-proc "$BIN/leakrec" -v -o inner.data -- true 2>leakrec.err || fail "$(cat leakrec.err)"
 	grep -qE '^leakrec: perf events \(perf\) record; not session: .*namespace; not multi: .*; not single: ' leakrec.err ||
 		fail "$(cat leakrec.err)"
 	run ! unshare -pf --mount-proc "$BIN/leakrec" --record-by single -o inner.data -- true

@@ -54,10 +54,33 @@ static void group_of_leakrec_names_its_process(void **state)
 	assert_string_equal(parsed.file, "libc_2_31_so");
 }
 
+static void group_of_a_leakrec_in_a_container_names_its_namespace(void **state)
+{
+	struct group_name name = {.owner = GROUP_OF_LEAKREC,
+				  .pid = 1,
+				  .pid_namespace = 0xf0000123,
+				  .start_time_ticks = 0xabcdef};
+	struct group_name parsed;
+	char text[PROBE_NAME_MAX];
+
+	group_name_set_file(&name, "libc.so.6");
+	group_name_format(&name, text);
+	assert_string_equal(text, "leakrec1nf0000123_abcdef_libc_so_6_00000000_00000000");
+	assert_int_equal(group_name_parse(text, &parsed), 0);
+	assert_int_equal(parsed.pid, 1);
+	assert_int_equal(parsed.pid_namespace, 0xf0000123);
+	assert_int_equal(parsed.start_time_ticks, 0xabcdef);
+	assert_string_equal(parsed.file, "libc_so_6");
+	assert_int_equal(
+		group_name_parse("leakrec1n1f0000123_abcdef_libc_so_6_00000000_00000000", &parsed),
+		-EINVAL);
+}
+
 static void long_file_names_are_cut_and_odd_ones_replaced(void **state)
 {
 	struct group_name name = {.owner = GROUP_OF_LEAKREC,
 				  .pid = INT32_MAX,
+				  .pid_namespace = UINT32_MAX,
 				  .start_time_ticks = UINT64_MAX,
 				  .inode_hash = UINT32_MAX,
 				  .build_hash = UINT32_MAX};
@@ -283,6 +306,7 @@ int main(void)
 		cmocka_unit_test(events_are_named_by_rows_and_by_symbols),
 		cmocka_unit_test(group_of_leakprobe_is_formatted_and_parsed),
 		cmocka_unit_test(group_of_leakrec_names_its_process),
+		cmocka_unit_test(group_of_a_leakrec_in_a_container_names_its_namespace),
 		cmocka_unit_test(long_file_names_are_cut_and_odd_ones_replaced),
 		cmocka_unit_test(other_groups_are_not_ours),
 		cmocka_unit_test(inode_hash_tells_files_apart),

@@ -308,6 +308,51 @@ static void a_container_does_not_know_who_is_dead(void **state)
 	probe_set_deinit(&set);
 }
 
+/* As leakrec in a container: registers, sends the group through @to, and lives until @from ends. */
+static int register_in_container(const char *path, int to, int from)
+{
+	char byte;
+	int status;
+	pid_t first;
+
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return 1;
+	first = fork();
+	if (first == 0)
+		_exit(mount("proc", "/proc", "proc", 0, NULL) || register_own(path, to) ||
+		      read(from, &byte, 1) != 0);
+	return waitpid(first, &status, 0) == first ? status : 1;
+}
+
+static void a_recorder_in_a_container_keeps_its_probes(void **state)
+{
+	struct fixture *fixture = *state;
+	int status, group[2], life[2];
+	char name[PROBE_NAME_MAX];
+	pid_t child;
+
+	assert_int_equal(pipe(group), 0);
+	assert_int_equal(pipe2(life, O_CLOEXEC), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(life[1]);
+		_exit(register_in_container(fixture->path, group[1], life[0]) != 0);
+	}
+	close(group[1]);
+	close(life[0]);
+	assert_int_equal(read(group[0], name, sizeof(name)), sizeof(name));
+	assert_true(probe_set_reap() >= 0);
+	assert_true(count_group(name) > 0);
+	close(life[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(probe_set_reap() >= 0);
+	assert_int_equal(count_group(name), 0);
+	close(group[0]);
+}
+
 static void a_path_with_blanks_works(void **state)
 {
 	struct fixture *fixture = *state;
@@ -347,6 +392,7 @@ int main(void)
 		cmocka_unit_test(a_dead_recorders_probes_are_removed),
 		cmocka_unit_test(another_process_of_that_number_is_no_recorder),
 		cmocka_unit_test(a_container_does_not_know_who_is_dead),
+		cmocka_unit_test(a_recorder_in_a_container_keeps_its_probes),
 		cmocka_unit_test(a_path_with_blanks_works),
 	};
 	const char *required = getenv("REQUIRE_UPROBES");
