@@ -12,6 +12,7 @@
 #include <perf/evlist.h>
 #include <perf/evsel.h>
 #include <poll.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 
 #define STOP_ROUNDS_NS	200000000ULL
@@ -260,6 +261,29 @@ static int stop_programs(struct rounds *rounds)
 	return err;
 }
 
+static uint64_t hits_of(const struct ring_reader *reader, const struct record_event *event)
+{
+	struct record_totals totals = {0};
+
+	record_event_add_totals(event, reader->events->nr_threads, &totals);
+	return totals.hits;
+}
+
+/*
+ * Disables an event. A thread that has just hit it writes no sample then, although the kernel has
+ * counted the hit: on each CPU one at most, because nothing preempts perf_tp_event()
+ * (__uprobe_perf_func(), kernel/trace/trace_uprobe.c, Linux 6.1; seen with 6.18). It is from after
+ * the recording's end.
+ */
+static void disable_event(struct rounds *rounds, const struct record_event *event)
+{
+	uint64_t hits = hits_of(&rounds->reader, event), nr_cpus = (uint64_t)get_nprocs();
+
+	perf_evsel__disable(event->evsel);
+	hits = hits_of(&rounds->reader, event) - hits;
+	rounds->nr_cut_off += hits < nr_cpus ? hits : nr_cpus;
+}
+
 int rounds_stop(struct rounds *rounds)
 {
 	struct ring_reader *reader = &rounds->reader;
@@ -275,7 +299,7 @@ int rounds_stop(struct rounds *rounds)
 		if (!err && clock_now_ns() < reader->end_ns + STOP_ROUNDS_NS)
 			err = rounds_run(rounds);
 		if (reader->events->probes.events[i].evsel)
-			perf_evsel__disable(reader->events->probes.events[i].evsel);
+			disable_event(rounds, &reader->events->probes.events[i]);
 	}
 	perf_evlist__disable(reader->events->side.evlist);
 	reader->stopped = true;
@@ -283,10 +307,11 @@ int rounds_stop(struct rounds *rounds)
 }
 
 /* The number of hits without a sample, or the kernel's count of lost samples if that is higher. */
-static uint64_t lost_by_perf_events(const struct ring_reader *reader)
+static uint64_t lost_by_perf_events(const struct rounds *rounds)
 {
-	const struct record_totals totals = record_events_totals(reader->events);
-	uint64_t missing = totals.hits > reader->consumed ? totals.hits - reader->consumed : 0;
+	const struct record_totals totals = record_events_totals(rounds->reader.events);
+	uint64_t seen = rounds->reader.consumed + rounds->nr_cut_off;
+	uint64_t missing = totals.hits > seen ? totals.hits - seen : 0;
 
 	return missing > totals.lost ? missing : totals.lost;
 }
@@ -294,7 +319,7 @@ static uint64_t lost_by_perf_events(const struct ring_reader *reader)
 void rounds_abandon(struct rounds *rounds)
 {
 	struct ring_reader *reader = &rounds->reader;
-	uint64_t lost = lost_by_perf_events(reader);
+	uint64_t lost = lost_by_perf_events(rounds);
 
 	if (reader->recorder && !rounds->lost_by_programs) {
 		bpf_recorder_stop(reader->recorder);
@@ -307,7 +332,7 @@ void rounds_abandon(struct rounds *rounds)
 int rounds_finish(struct rounds *rounds)
 {
 	struct ring_reader *reader = &rounds->reader;
-	uint64_t lost = lost_by_perf_events(reader) + rounds->lost_by_programs +
+	uint64_t lost = lost_by_perf_events(rounds) + rounds->lost_by_programs +
 			(reader->unwinder ? live_unwinder_nr_dropped(reader->unwinder) : 0);
 	struct {
 		struct perf_disk_lost_samples event;

@@ -28,6 +28,7 @@ struct rounds {
 	uint64_t most_bytes;	   /* what the fullest perf ring held in the last round */
 	int marks_fd;		   /* readable when a mark is to be set (marks.h) */
 	const struct heap_scan *scan;
+	uint64_t nr_cut_off;	   /* hits at the end that may have no sample: no losses */
 	uint64_t lost_by_programs; /* set by rounds_stop(), with what no record tells */
 	int err;		   /* the writer's, while a file was analysed */
 };

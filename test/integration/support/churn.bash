@@ -210,7 +210,7 @@ end_line() {
 	local lines
 
 	mapfile -t lines <leakrec.err
-	[[ ! ${lines[-1]} =~ ([0-9]+)\ (events\ )?$1 ]] || echo "${BASH_REMATCH[1]}"
+	[[ ! ${lines[-1]} =~ ([0-9]+)\ (or\ more\ )?(events?\ )?$1 ]] || echo "${BASH_REMATCH[1]}"
 }
 
 # Prints the memory of leakrec that must not grow while it waits. The rings are files, so they do not count.
