@@ -426,7 +426,7 @@ int heap_tracker_window(struct heap_tracker *tracker, const struct perf_sample *
 	if (sample->mark_number)
 		return window_calls_open(&tracker->sink, &tracker->table, time_ns);
 	if (!tracker->sink.windows.time.is_open)
-		return 0;
+		return observed_time_begin_shut(&tracker->sink.windows.time, time_ns);
 	HASH_ITER (hh, tracker->table.threads, thread, next) {
 		int err = thread->alive ? cut_off(tracker, thread) : 0;
 

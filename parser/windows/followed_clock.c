@@ -97,6 +97,7 @@ void followed_clock_init(struct followed_clock *ret, const struct observed_time 
 		ret->observed_before[i] = from;
 		clock_ns += observed_ns[i] * ret->share[i];
 	}
+	ret->carried_stand_for = share > 0 ? fmax(1, 1 / share) : 1;
 	share_out_gaps(observed_ns, ret->nr, represented_ns);
 	for (size_t i = 0; i < ret->nr; i++)
 		ret->stands_for[i] =
@@ -116,5 +117,7 @@ double followed_clock_at(const struct followed_clock *clock, uint64_t time_ns)
 
 double followed_clock_stands_for(const struct followed_clock *clock, uint64_t time_ns)
 {
+	if (time_ns < clock->origin_ns)
+		return clock->carried_stand_for;
 	return clock->stands_for[period_of(clock, time_ns)];
 }

@@ -21,6 +21,7 @@ struct followed_clock {
 	double before_ns[SITE_PERIODS];	      /* the clock at the period's start */
 	double observed_before[SITE_PERIODS]; /* the observed time at its start */
 	double stands_for[SITE_PERIODS];      /* blocks of the program for each one in the sample */
+	double carried_stand_for;	      /* the same, of those from before the recording */
 };
 
 /* @end_ns is when the recording ended. @time and @site's history must outlive @ret. */
@@ -30,7 +31,10 @@ void followed_clock_init(struct followed_clock *ret, const struct observed_time 
 /* The clock at @time_ns, in seconds. */
 double followed_clock_at(const struct followed_clock *clock, uint64_t time_ns);
 
-/* For how many of the program's blocks one of the sample stands that was allocated at @time_ns. */
+/*
+ * For how many of the program's blocks one of the sample stands that was allocated at @time_ns. One
+ * from before the recording, of a window that was open when a segment began, stands for no time.
+ */
 double followed_clock_stands_for(const struct followed_clock *clock, uint64_t time_ns);
 
 #endif

@@ -94,6 +94,19 @@ void observed_time_close(struct observed_time *time, uint64_t time_ns, uint64_t 
 	time->is_open = false;
 }
 
+int observed_time_begin_shut(struct observed_time *time, uint64_t time_ns)
+{
+	int err;
+
+	if (time->nr)
+		return 0;
+	/* A window without a length, which is none. */
+	err = observed_time_open(time, time_ns);
+	observed_time_close(time, time_ns, 0);
+	time->nr_opened = 0;
+	return err;
+}
+
 size_t observed_time_nr_before(const struct observed_time *time, uint64_t time_ns)
 {
 	size_t low = 0, high = time->nr;

@@ -47,6 +47,12 @@ int observed_time_open(struct observed_time *time, uint64_t time_ns);
  */
 void observed_time_close(struct observed_time *time, uint64_t time_ns, uint64_t pace);
 
+/*
+ * No window is open at @time_ns. Until the first one opens, all time counts as observed, unless
+ * this was called. Returns 0 or -ENOMEM.
+ */
+int observed_time_begin_shut(struct observed_time *time, uint64_t time_ns);
+
 /* How long was observed before @time_ns. */
 uint64_t observed_time_before(const struct observed_time *time, uint64_t time_ns);
 

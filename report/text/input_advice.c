@@ -86,15 +86,17 @@ static void tell_removed(const struct analysis *analysis, char *to)
 	uint64_t started_ns = analysis->segments.started_ns, start_ns = analysis->start_ns;
 	double before_s = start_ns > started_ns ? (double)(start_ns - started_ns) / 1e9 : 0;
 	uint32_t nr = analysis->segments.first - 1;
+	const char *known = analysis_is_in_windows(analysis)
+				    ? "blocks of windows that had closed by then are unknown"
+				    : "only blocks that were still held afterwards are known";
 	char only[64] = "";
 
 	if (analysis->segments.one_of > 1)
 		snprintf(only, sizeof(only), "; one in %" PRIu64 " of these is listed",
 			 analysis->segments.one_of);
 	snprintf(to, INPUT_ADVICE_BYTES,
-		 "the first %s of the recording, %" PRIu32
-		 " segment%s, is not here: only blocks that were still held afterwards are known%s",
-		 quantity_duration(before_s).text, nr, quantity_plural(nr), only);
+		 "the first %s of the recording, %" PRIu32 " segment%s, is not here: %s%s",
+		 quantity_duration(before_s).text, nr, quantity_plural(nr), known, only);
 }
 
 void input_advice_on_recording(const struct analysis *analysis, struct input_advice *ret)

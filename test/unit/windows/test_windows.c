@@ -7,6 +7,7 @@
 #include "parser/windows/observed_time.h"
 #include "test/support/perf_data_writer.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -494,6 +495,8 @@ static void assert_stands_for(uint64_t pace, unsigned int expected)
 			    101 * S);
 	for (uint64_t i = 0; i < 20; i++)
 		assert_int_equal(followed_clock_stands_for(&clock, S + i * MS), expected);
+	/* One that a segment's state lists, of a window that was open there. */
+	assert_int_equal(followed_clock_stands_for(&clock, S - MS), 1);
 	analysis_deinit(&analysis);
 }
 
@@ -505,9 +508,32 @@ static void stands_for_all_time(void **state)
 	assert_stands_for(100, 50000);
 }
 
+/* A segment that begins between windows. Without the sample that says so, all was observed. */
+static void begins_between_windows(void **state)
+{
+	for (uint64_t nr = 0; nr < 2; nr++) {
+		struct maker maker = make();
+		struct analysis analysis;
+
+		bound(&maker, S, 0);
+		window(&maker, S, 0);
+		if (nr) {
+			window(&maker, 50 * S, 1);
+			window(&maker, 51 * S, 0);
+		}
+		bound(&maker, 101 * S, 1);
+		finish(&maker, &analysis);
+		assert_true(analysis_is_in_windows(&analysis));
+		assert_int_equal(heap_tracker_observed(analysis.heaps)->nr_opened, nr);
+		assert_int_equal(lround(100 * analysis_observed_share(&analysis)), nr);
+		analysis_deinit(&analysis);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(begins_between_windows),
 		cmocka_unit_test(follows_the_sample_only),
 		cmocka_unit_test(expects_what_windows_do_not_show),
 		cmocka_unit_test(expects_more_within_a_window),
