@@ -384,8 +384,8 @@ static const char *keep_objection(const struct session_options *options)
 	if (config->syscalls || options->resources->nr || config->no_heap)
 		return "--keep and --ring are for allocators only: they do not go with --with, "
 		       "--pair, --ref or --no-heap";
-	if (options->budget || options->scan)
-		return "--keep and --ring do not go with --budget or --scan";
+	if (options->scan)
+		return "--keep and --ring do not go with --scan";
 	if (config->raw_stacks)
 		return "--keep and --ring do not go with --raw-stacks: they list blocks by their "
 		       "callchains";

@@ -298,7 +298,9 @@ int segments_serve(struct segments *segments, const struct segments_now *now)
 		err = segment_keeper_write(segments->keeper, segments->reason);
 		segments->reason = NULL;
 	}
-	return err ? err : cut(segments, now, fd);
+	if (!err)
+		err = cut(segments, now, fd);
+	return err ? err : 1;
 }
 
 void segments_write(struct segments *segments, const char *reason, uint64_t now_ns)

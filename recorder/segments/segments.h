@@ -64,7 +64,9 @@ struct segments_now {
 	const struct build_ids *build_ids;
 };
 
-/* After each round: cuts, if it is time. Returns 0, the writer's error, or another one, reported.
+/*
+ * After each round: cuts, if it is time. Returns 1 if it has, 0 if not, the writer's error, or
+ * another one, reported.
  */
 int segments_serve(struct segments *segments, const struct segments_now *now);
 

@@ -129,14 +129,18 @@ static int stop(struct session *session)
 static int serve_segments(struct session *session)
 {
 	const struct ring_reader *reader = &session->rounds.reader;
+	const struct windows *windows = session->options->budget ? &session->windows : NULL;
 	const struct segments_now now = {
 		.round_ns = reader->round_ns,
-		.is_whole = !reader->busy,
+		.is_whole = !reader->busy && !(windows && windows_hold_round(windows)),
 		.lost = reader->lost,
 		.build_ids = &session->build_ids,
 	};
+	int cut = session->segments ? segments_serve(session->segments, &now) : 0;
 
-	return session->segments ? segments_serve(session->segments, &now) : 0;
+	if (cut == 1)
+		return windows ? windows_restate(windows, now.round_ns) : 0;
+	return cut;
 }
 
 /* What is due in each round. Returns 0 or the writer's error. */

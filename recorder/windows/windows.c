@@ -100,6 +100,12 @@ static int write_bound(const struct windows *windows, bool is_open)
 				 is_open ? windows->opened_ns : windows->closed_ns, is_open, &pace);
 }
 
+int windows_restate(const struct windows *windows, uint64_t time_ns)
+{
+	return own_samples_write(windows->of.writer, OWN_WINDOW, windows->of.pid, time_ns,
+				 !windows_are_shut(windows), &(const uint64_t){0});
+}
+
 void windows_init(struct windows *ret, struct bpf_recorder *recorder, double share)
 {
 	*ret = (struct windows){.recorder = recorder, .closed_ns = UINT64_MAX};

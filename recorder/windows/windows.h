@@ -86,6 +86,12 @@ const struct perf_event_header *windows_fit(const struct windows *windows,
  */
 int windows_serve(struct windows *windows, bool is_drained);
 
+/*
+ * Says again, as of @time_ns between two rounds, whether a window is open: for a segment that
+ * begins there. Returns 0 or the writer's error.
+ */
+int windows_restate(const struct windows *windows, uint64_t time_ns);
+
 /* How long to wait for the next round at most. */
 int windows_timeout_ms(const struct windows *windows, int longest_ms);
 

@@ -306,7 +306,7 @@ has_failed() {
 		--keep 5min --when signal -o ring|--when goes with --ring
 		--ring 5min --when rss=0 -o ring|--when takes rss=2G
 		--ring 5min --when cpu=3 -o ring|--when takes rss=2G
-		--ring 5min --scan -o ring|--budget or --scan
+		--ring 5min --scan -o ring|do not go with --scan
 		--ring 5min --with fd -o ring|allocators only
 	END
 	[[ ! -e ring ]]

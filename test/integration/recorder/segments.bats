@@ -105,6 +105,47 @@ assert_held() {
 		"$(awk '$1 == "leak" && $2 == 3072 { print $8 }' leaks | sort -u | wc -l)" 1
 }
 
+@test "segments: with a budget, each begins between two windows, or in one" {
+	local began held
+	require_programs
+
+	start_churn --threads 2 --leak-every 3000
+	keep 4s --budget 20%
+	go_target
+	began=$SECONDS
+	wait_until 60 has_dropped_first 20
+	finish_churn
+	finish_leakrec
+	grep -q ", 0 events lost" leakrec.err || fail "$(cat leakrec.err)"
+	held=$(($(truth held_blocks) / (SECONDS - began)))
+	read_segments
+	assert_summary lost 0
+	assert_summary loss_windows 0
+	(($(summary windows) > 0)) || fail "no windows: $(cat leakparse.err)"
+	# An estimate of what four seconds have left. A block from before does not stand for all of the time.
+	(($(summary estimated_blocks) > 0 && $(summary estimated_blocks) < 20 * held)) ||
+		fail "estimated $(summary estimated_blocks), $held in each second"
+	"$BIN/leakparse" --summary segments >summary.txt 2>&1
+	grep -q "is not here: blocks of windows that had closed by then are unknown" summary.txt
+	grep -A2 "^1\. " summary.txt | grep -q "one_pair" || fail "$(cat summary.txt)"
+	for file in segments/*.data; do
+		"$BIN/leakparse" <"$file" >/dev/null 2>leakparse.err || fail "$(cat leakparse.err)"
+	done
+}
+
+@test "segments: with a budget, a quiet program's are as without one" {
+	require_programs
+	start_churn --resting --threads 1 --leak-every 97
+	keep 1s --budget 100%
+	go_target
+	wait_until 60 has_dropped_first 16
+	finish_churn
+	finish_leakrec
+	read_segments
+	assert_held
+	assert_seamless
+}
+
 @test "segments: leakparse reads them while they are written" {
 	start_churn --resting --threads 1 --leak-every 97
 	keep 1s
