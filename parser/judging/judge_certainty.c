@@ -45,7 +45,7 @@ unsigned int judge_doubts(const struct judge *judge, const struct heap_block *bl
 		doubts |= DOUBT_UNPAIRED;
 	if (site->vanished)
 		doubts |= DOUBT_UNSEEN;
-	if (input->observed && judge->sure.until_ns[block - input->held] != UINT64_MAX)
+	if (input->observed && judge->sure.of[block - input->held].until_ns != UINT64_MAX)
 		doubts |= DOUBT_UNOBSERVED;
 	return doubts;
 }

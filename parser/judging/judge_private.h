@@ -25,6 +25,8 @@ struct judge {
 	struct survival survival;
 	/* In windows. */
 	struct sure_ages sure;
+	/* Of the kind that is judged: younger blocks were about to be freed when it closed. */
+	double in_flight_ns;
 	struct followed_clock clock; /* of the kind that is judged */
 	/* The blocks that are judged, and by their ages. */
 	const uint32_t *order;

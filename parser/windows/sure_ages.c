@@ -12,8 +12,8 @@ int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *follow
 {
 	double youngest_ns = INFINITY, oldest_unsure_ns = 0;
 
-	ret->until_ns = calloc(nr + 1, sizeof(*ret->until_ns));
-	if (!ret->until_ns)
+	ret->of = calloc(nr + 1, sizeof(*ret->of));
+	if (!ret->of)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
 		const struct followed_block *block = followed(context, &held[i]);
@@ -21,11 +21,13 @@ int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *follow
 		uint64_t time_ns = held[i].allocated.time_ns;
 		double age_ns;
 
-		ret->until_ns[i] = UINT64_MAX;
+		ret->of[i] = (struct sure_age){UINT64_MAX, UINT64_MAX};
 		if (!block || block->is_certain)
 			continue;
-		ret->until_ns[i] = is_sure ? block->seen_ns : block->closed_ns;
-		age_ns = ret->until_ns[i] > time_ns ? (double)(ret->until_ns[i] - time_ns) : 0;
+		ret->of[i].until_ns = is_sure ? block->seen_ns : block->closed_ns;
+		ret->of[i].closed_ns = block->closed_ns;
+		age_ns =
+			ret->of[i].until_ns > time_ns ? (double)(ret->of[i].until_ns - time_ns) : 0;
 		if (is_sure)
 			youngest_ns = fmin(youngest_ns, age_ns);
 		else
@@ -37,6 +39,6 @@ int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *follow
 
 void sure_ages_deinit(struct sure_ages *ages)
 {
-	free(ages->until_ns);
+	free(ages->of);
 	*ages = (struct sure_ages){0};
 }

@@ -21,7 +21,10 @@ typedef const struct followed_block *followed_fn(const void *context,
 
 /* Zero it before use. */
 struct sure_ages {
-	uint64_t *until_ns; /* how long each block has surely lived; UINT64_MAX: to the end */
+	struct sure_age {
+		uint64_t until_ns;  /* the block has surely lived so long; UINT64_MAX: to the end */
+		uint64_t closed_ns; /* its window closed then; UINT64_MAX: it has not */
+	} * of;
 	/* Blocks that are younger have not had enough looks to show that they stay. */
 	double youngest_ns;
 };

@@ -92,8 +92,11 @@ void leak_words_estimate(FILE *out, const struct resource_kind *kind,
 {
 	double error = sqrt(estimate->blocks_variance);
 
-	fprintf(out, "about %.0f +-%.0f %ss, ", quantity_estimate(estimate->blocks, error),
-		quantity_estimate(error, error), unit_of(kind));
+	if (estimate->blocks + error < 1)
+		fprintf(out, "less than one %s at a time, ", unit_of(kind));
+	else
+		fprintf(out, "about %.0f +-%.0f %ss, ", quantity_estimate(estimate->blocks, error),
+			quantity_estimate(error, error), unit_of(kind));
 	fputs(quantity_bytes_estimate(estimate->bytes, sqrt(estimate->bytes_variance)).text, out);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A server under leakrec --budget: ten minutes, 20 ms of each second. One of a thousand requests
- * leaks an object. A cache keeps its entries for a minute, a table stays.
+ * leaks an object. A cache keeps its entries for a minute, a table stays. Texts are freed at once;
+ * one is in use when a window closes, and something else stays at its address.
  */
 #include "common/scope.h"
 #include "report/formats/formats.h"
@@ -28,6 +29,8 @@
 #define LEAK	   0x4000
 #define CACHE	   0x5000
 #define TABLE	   0x6000
+#define TEXT	   0x7000
+#define TEXTS	   UINT64_C(50) /* in a window */
 #define CACHE_LIFE (60 * S)
 
 static struct perf_data_writer *writer;
@@ -91,6 +94,21 @@ static void add_requests(uint64_t open_ns, uint64_t *nr)
 	}
 }
 
+static void add_texts(uint64_t open_ns, uint64_t number)
+{
+	uint64_t address = 0x40000000 + 0x100 * number;
+
+	for (uint64_t i = 0; i < TEXTS; i++) {
+		uint64_t at_ns = open_ns + 20 * MS - 2000 - (TEXTS - 1 - i) * 300000;
+
+		allocate(at_ns, TEXT, 32, address);
+		if (i + 1 < TEXTS)
+			add(release, at_ns + 3000, 0, (uint64_t[]){0x7100, address, 0x400020});
+		else
+			follow(address, at_ns, UINT64_MAX);
+	}
+}
+
 static void make(void)
 {
 	uint64_t nr = 0, begin = 0, end = 1;
@@ -108,6 +126,7 @@ static void make(void)
 
 		add(window, open_ns, 0, &end);
 		add_requests(open_ns + 1, &nr);
+		add_texts(open_ns, i);
 		allocate(open_ns + MS, CACHE, 4096, cached);
 		follow(cached, open_ns + MS, open_ns + MS + CACHE_LIFE + i % 7 * S);
 		if (i < 20) {
@@ -168,6 +187,8 @@ static void finds_the_leak(void **state)
 	assert_true(fabs(cause->estimate.blocks - 6000) < 600);
 	assert_true(cause->estimate.blocks_variance > 100 * 100);
 	assert_true(fabs(first->stays - 0.001) < 2e-4);
+	/* One text at a time, not one for all of the time between two windows. */
+	assert_true(report.estimate.blocks < 6000 + 1000 + 3200 + 1000);
 	/* The median is that of all, not of those that outlived a window. */
 	assert_true(first->median_s < 1e-4);
 	for (size_t i = 1; i < report.nr_causes; i++) {
