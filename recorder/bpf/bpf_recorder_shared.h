@@ -127,7 +127,8 @@ struct bpf_cpu {
 	unsigned long long step;  /* of the ring, in which the last sample begins (targets.bpf.h) */
 	/* In windows: hits of probes, recorded or not; those among them that the kernel stepped. */
 	unsigned long long hits, stepped_hits;
-	unsigned long long pad[3];
+	unsigned long long transfers; /* of recorded processes, while they are counted */
+	unsigned long long pad[2];
 };
 
 /* Whether programs record, in windows (windows.bpf.h). */

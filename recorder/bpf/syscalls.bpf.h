@@ -2,7 +2,8 @@
 /*
  * Records the system calls of common/schema/syscall_schema.h: a sample at the entry, with the
  * arguments, and one at the return. All processes hit these tracepoints, also those that are not
- * recorded. Calls of 32-bit code and of the x32 interface have other numbers, and are left out.
+ * recorded. Calls of 32-bit code and of the x32 interface have other numbers, and are left out. In
+ * windows, only the number of transfers is of interest.
  */
 #ifndef LEAKTOOLS_RECORDER_SYSCALLS_BPF_H
 #define LEAKTOOLS_RECORDER_SYSCALLS_BPF_H
@@ -13,6 +14,9 @@
 #define MAX_SYSCALL_ARGS 6
 
 struct bpf_syscall syscalls[BPF_MAX_SYSCALLS];
+
+/* In windows: the calls that read, write, receive and send. */
+const volatile bool are_transfers[BPF_MAX_SYSCALLS] = {};
 
 /* The row of a call of a recorded process, or NULL. */
 ALWAYS_INLINE const struct bpf_syscall *recorded_syscall(long number)
@@ -88,6 +92,21 @@ int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
 		bpf_probe_read_user(&sample.fields[4], sizeof(sample.fields[4]),
 				    (void *)args[(syscall->pair_arg - 1) & 3]);
 	record_here(&sample, &syscall->exit, 5, regs);
+	return 0;
+}
+
+/*
+ * Counts the transfers of recorded processes: how fast they work (recorder/windows/pace.h). The
+ * recorder attaches it for some milliseconds around a window.
+ */
+SEC("tp_btf/sys_enter")
+int BPF_PROG(count_transfer, struct pt_regs *regs, long number)
+{
+	unsigned long index = number;
+
+	if (index < BPF_MAX_SYSCALLS && are_transfers[index & (BPF_MAX_SYSCALLS - 1)] &&
+	    current_target())
+		cpus[bpf_get_smp_processor_id() & (BACKPRESSURE_MAX_CPUS - 1)].transfers++;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "recorder/events/event_attr.h"
 #include "recorder/programs/bpf_ring.h"
 #include "recorder/programs/bpf_sites.h"
+#include "recorder/programs/bpf_syscalls.h"
 #include "recorder/programs/preemption.h"
 #include "recorder/target_table/target_table_shared.h"
 /* After what they use. */
@@ -137,6 +138,9 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	/* These programs slow down every system call of every process: load them only if needed. */
 	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
+	bpf_program__set_autoload(bpf->progs.count_transfer, config->in_windows);
+	bpf_program__set_autoattach(bpf->progs.count_transfer, false);
+	bpf_syscalls_mark_transfers((bool *)bpf->rodata->are_transfers);
 	configure_watch(bpf, !config->no_heap);
 	return 0;
 }

@@ -121,6 +121,7 @@ void bpf_recorder_destroy(struct bpf_recorder *recorder)
 	for (size_t i = 0; i < recorder->nr_links; i++)
 		close(recorder->links[i].fd);
 	free(recorder->links);
+	bpf_link__destroy(recorder->counter);
 	for (size_t i = 0; i < recorder->nr_rings; i++)
 		bpf_ring_deinit(&recorder->rings[i]);
 	free(recorder->rings);

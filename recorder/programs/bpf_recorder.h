@@ -43,6 +43,7 @@ struct bpf_recorder {
 	bool in_windows;		 /* links are for one window each (bpf_windows.h) */
 	bool has_headless;		 /* a process was left out: its first thread has ended */
 	struct apart_closing *unlinking; /* the links of the last window; NULL: they are gone */
+	struct bpf_link *counter;	 /* of transfers; NULL: they are not counted now */
 };
 
 /*

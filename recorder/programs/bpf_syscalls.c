@@ -115,3 +115,15 @@ int bpf_syscalls_describe(struct bpf_syscall *syscalls, const struct record_conf
 	}
 	return err;
 }
+
+void bpf_syscalls_mark_transfers(bool ret[static BPF_MAX_SYSCALLS])
+{
+	static const int numbers[] = {
+		SYS_read,     SYS_write,   SYS_pread64,	 SYS_pwrite64, SYS_readv,    SYS_writev,
+		SYS_preadv,   SYS_pwritev, SYS_preadv2,	 SYS_pwritev2, SYS_recvmsg,  SYS_sendmsg,
+		SYS_recvfrom, SYS_sendto,  SYS_recvmmsg, SYS_sendmmsg, SYS_sendfile, SYS_splice,
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		ret[numbers[i]] = true;
+}

@@ -157,3 +157,25 @@ struct bpf_window_hits bpf_window_hits(const struct bpf_recorder *recorder)
 	}
 	return sum;
 }
+
+bool bpf_window_begin_counting(struct bpf_recorder *recorder)
+{
+	if (!recorder->counter)
+		recorder->counter = bpf_program__attach(recorder->bpf->progs.count_transfer);
+	return recorder->counter;
+}
+
+void bpf_window_end_counting(struct bpf_recorder *recorder)
+{
+	bpf_link__destroy(recorder->counter);
+	recorder->counter = NULL;
+}
+
+uint64_t bpf_window_nr_transfers(const struct bpf_recorder *recorder)
+{
+	uint64_t sum = 0;
+
+	for (size_t cpu = 0; cpu < recorder->nr_rings && cpu < BACKPRESSURE_MAX_CPUS; cpu++)
+		sum += __atomic_load_n(&recorder->bpf->bss->cpus[cpu].transfers, __ATOMIC_RELAXED);
+	return sum;
+}

@@ -57,4 +57,15 @@ struct bpf_window_hits bpf_window_hits(const struct bpf_recorder *recorder);
 /* The program that runs at most places. It is the recorder's. */
 int bpf_window_program_fd(const struct bpf_recorder *recorder);
 
+/*
+ * Begins and ends to count the targets' transfers: calls that read, write, receive and send.
+ * Meanwhile all processes' system calls take a little longer. Returns false if that is not
+ * possible.
+ */
+bool bpf_window_begin_counting(struct bpf_recorder *recorder);
+void bpf_window_end_counting(struct bpf_recorder *recorder);
+
+/* How many were counted so far. */
+uint64_t bpf_window_nr_transfers(const struct bpf_recorder *recorder);
+
 #endif

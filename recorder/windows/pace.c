@@ -9,36 +9,40 @@
  * What a hit costs may differ that much from what was measured in a process of our own: there, no
  * stack is copied, and no other thread waits.
  */
-#define LEAST_COST   0.7
-#define MOST_COST    6.0
+#define LEAST_COST    0.7
+#define MOST_COST     6.0
 
-#define MIN_IO_CALLS 50 /* fewer tell nothing */
+#define MIN_TRANSFERS 50 /* fewer tell nothing */
 
 /* As if so much had been seen at the pace 1. */
-#define PRIOR_CPU_NS   100000.0
-#define PRIOR_IO_CALLS 2.0
+#define PRIOR_CPU_NS	100000.0
+#define PRIOR_TRANSFERS 2.0
 
-#define MIN_RATIO      0.01
-#define MAX_RATIO      2.0
+#define MIN_RATIO	0.01
+#define MAX_RATIO	2.0
 
 static void add(struct pace_sums *sums, const struct pace_meter *from, const struct pace_meter *to,
-		double part, uint64_t ns)
+		const struct pace_sample *sample, double part, uint64_t ns)
 {
+	double all = sample->ns ? (double)(to->now_ns - from->now_ns) / (double)sample->ns : 0;
+
 	sums->ns = sums->ns * KEPT + (double)ns;
 	sums->cpu_ns = sums->cpu_ns * KEPT + part * (double)(to->cpu_ns - from->cpu_ns);
 	sums->hits_ns = sums->hits_ns * KEPT + part * (double)(to->hits_ns - from->hits_ns);
-	sums->io_calls = sums->io_calls * KEPT + part * (double)(to->io_calls - from->io_calls);
+	sums->counted = sums->counted * KEPT + (double)sample->transfers;
+	sums->transfers = sums->transfers * KEPT + part * all * (double)sample->transfers;
 }
 
 void pace_add_window(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to,
-		     double part, uint64_t window_ns)
+		     const struct pace_sample *sample, double part, uint64_t window_ns)
 {
-	add(&pace->within, from, to, part, window_ns);
+	add(&pace->within, from, to, sample, part, window_ns);
 }
 
-void pace_add_gap(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to)
+void pace_add_gap(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to,
+		  const struct pace_sample *sample)
 {
-	add(&pace->between, from, to, 1, to->now_ns - from->now_ns);
+	add(&pace->between, from, to, sample, 1, to->now_ns - from->now_ns);
 }
 
 /* The share of all work that was done in windows, by the share of the time that they were. */
@@ -62,11 +66,11 @@ double pace_ratio(const struct pace *pace)
 
 	if (pace->within.ns <= 0 || pace->between.ns <= 0 || pace->between.cpu_ns <= 0)
 		return 1;
-	if (pace->between.io_calls < MIN_IO_CALLS)
+	if (pace->between.counted < MIN_TRANSFERS)
 		ret = by_cpu(pace, 1);
 	else
-		ret = fmin(fmax(ratio(pace, pace->within.io_calls, pace->between.io_calls,
-				      PRIOR_IO_CALLS),
+		ret = fmin(fmax(ratio(pace, pace->within.transfers, pace->between.transfers,
+				      PRIOR_TRANSFERS),
 				by_cpu(pace, MOST_COST)),
 			   by_cpu(pace, LEAST_COST));
 	return fmin(fmax(ret, MIN_RATIO), MAX_RATIO);

@@ -5,10 +5,11 @@
  * its pace. What a window saw stands for as much time as the program would have needed without
  * probes (docs/verdicts.md, "In windows"). Pure: counts in, a ratio out.
  *
- * Reads and writes are counted, and CPU time without that of hits. The first tells better, but only
- * where there are many, and they may belong to work that does not allocate. The second one holds
- * for any work, but where hits take nearly all CPU time it is the small difference of two large
- * numbers, one of which is an estimate. So it bounds the first one.
+ * Transfers (calls that read, write, receive and send) are counted, in a sample of the time, and
+ * CPU time without that of hits. The first tells better, but only where there are many, and they
+ * may belong to work that does not allocate. The second one holds for any work, but where hits take
+ * nearly all CPU time it is the small difference of two large numbers, one of which is an estimate.
+ * So it bounds the first one.
  */
 #ifndef LEAKTOOLS_RECORDER_PACE_H
 #define LEAKTOOLS_RECORDER_PACE_H
@@ -18,13 +19,18 @@
 /* What the recorded processes have done so far. No value may fall. */
 struct pace_meter {
 	uint64_t now_ns;
-	uint64_t cpu_ns;   /* with what hits cost */
-	uint64_t hits_ns;  /* by hits, as estimated */
-	uint64_t io_calls; /* reads and writes */
+	uint64_t cpu_ns;  /* with what hits cost */
+	uint64_t hits_ns; /* by hits, as estimated */
+};
+
+/* Transfers in a part of that time. @ns is 0 if they were not counted. */
+struct pace_sample {
+	uint64_t ns, transfers;
 };
 
 struct pace_sums {
-	double ns, cpu_ns, hits_ns, io_calls;
+	double ns, cpu_ns, hits_ns;
+	double counted, transfers; /* in the samples; in all of the time, by these */
 };
 
 /* Zero it before use. */
@@ -37,9 +43,10 @@ struct pace {
  * @window_ns was open.
  */
 void pace_add_window(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to,
-		     double part, uint64_t window_ns);
+		     const struct pace_sample *sample, double part, uint64_t window_ns);
 /* None stood. */
-void pace_add_gap(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to);
+void pace_add_gap(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to,
+		  const struct pace_sample *sample);
 
 /*
  * The pace in the latest windows: 0.1 if the program does a tenth as much there as on average. 1 if

@@ -18,22 +18,6 @@ uint64_t cpu_clock_of(pid_t pid)
 	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-uint64_t io_calls_of(pid_t pid)
-{
-	_cleanup_fclose_ FILE *f = NULL;
-	uint64_t reads = 0, writes = 0;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
-	f = fopen(path, "re");
-	/* fs/proc/base.c, do_io_accounting(). vfs_read() and others count, but not recv(), send().
-	 */
-	if (!f || fscanf(f, "rchar: %*u wchar: %*u syscr: %" SCNu64 " syscw: %" SCNu64, &reads,
-			 &writes) != 2)
-		return 0;
-	return reads + writes;
-}
-
 double cpu_part_of_thread(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/loadavg", "re");

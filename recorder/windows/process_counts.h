@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the recorded processes have done: their CPU time and their reads and writes. */
+/* What the recorded processes have done: their CPU time. */
 #ifndef LEAKTOOLS_RECORDER_PROCESS_COUNTS_H
 #define LEAKTOOLS_RECORDER_PROCESS_COUNTS_H
 
@@ -29,12 +29,6 @@ uint64_t process_counts_read(struct process_counts *counts, const struct target_
 
 /* The CPU time of @pid, with all its threads, in ns. */
 uint64_t cpu_clock_of(pid_t pid);
-
-/*
- * How often @pid has called read(), write() and the like, for files, pipes and sockets. Without the
- * right to know, 0.
- */
-uint64_t io_calls_of(pid_t pid);
 
 /*
  * The part of a CPU, up to 1, that one more busy thread would get at this moment, if all threads

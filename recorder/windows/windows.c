@@ -17,6 +17,9 @@
 /* The probes are gone after some 50 ms, in which the kernel mostly waits. */
 #define CLOSING_ASK_MS 25
 
+/* How long transfers are counted before a window; in it, up to the next round after that. */
+#define SAMPLE_NS 20000000
+
 /* Without a process, until there is one. */
 #define NONE_ASK_MS 400
 
@@ -80,8 +83,42 @@ static struct pace_meter read_work(struct windows *windows)
 		.now_ns = clock_now_ns(),
 		.cpu_ns = process_counts_read(&windows->cpu_times, table, cpu_clock_of),
 		.hits_ns = hit_costs_sum_ns(&windows->costs, &hits),
-		.io_calls = process_counts_read(&windows->io_calls, table, io_calls_of),
 	};
+}
+
+static bool begin_sample(struct windows *windows)
+{
+	bool is_counting = bpf_window_begin_counting(windows->recorder);
+
+	windows->counting_ns = is_counting ? clock_now_ns() : 0;
+	windows->counted_before = bpf_window_nr_transfers(windows->recorder);
+	return is_counting;
+}
+
+/* Without a sample, its time is 0. */
+static struct pace_sample end_sample(struct windows *windows)
+{
+	struct pace_sample sample = {0};
+
+	if (windows->counting_ns) {
+		sample.ns = clock_now_ns() - windows->counting_ns;
+		sample.transfers =
+			bpf_window_nr_transfers(windows->recorder) - windows->counted_before;
+	}
+	windows->counting_ns = 0;
+	return sample;
+}
+
+/* No transfers are counted from now on. */
+static void stop_counting(struct windows *windows)
+{
+	bpf_window_end_counting(windows->recorder);
+	windows->counting_ns = 0;
+}
+
+static bool has_sampled(const struct windows *windows)
+{
+	return windows->counting_ns && clock_now_ns() >= windows->counting_ns + SAMPLE_NS;
 }
 
 static uint64_t allowed_hits(const struct windows *windows)
@@ -112,15 +149,17 @@ void windows_init(struct windows *ret, struct bpf_recorder *recorder, double sha
 	ret->budget.share = share;
 	/* The pace before the first window shows meanwhile. */
 	ret->work = read_work(ret);
+	begin_sample(ret);
 	ret->costs = hit_costs_measure(recorder);
 }
 
 static void end_gap(struct windows *windows)
 {
 	const struct pace_meter before = windows->work;
+	const struct pace_sample sample = end_sample(windows);
 
 	windows->work = read_work(windows);
-	pace_add_gap(&windows->pace, &before, &windows->work);
+	pace_add_gap(&windows->pace, &before, &windows->work, &sample);
 }
 
 /* The window has closed; its probes still stand. */
@@ -132,7 +171,10 @@ static void end_window(struct windows *windows)
 	/* A program may have closed it long ago. */
 	double part = in_window < nr_hits ? (double)in_window / (double)nr_hits : 1;
 
-	pace_add_window(&windows->pace, &windows->work, &work, part,
+	if (windows->counting_ns)
+		windows->sample = end_sample(windows);
+	stop_counting(windows);
+	pace_add_window(&windows->pace, &windows->work, &work, &windows->sample, part,
 			windows->closed_ns - windows->opened_ns);
 	budget_note_closing(&windows->budget, windows->closed_ns);
 }
@@ -147,6 +189,8 @@ static int open_window(struct windows *windows)
 	nr = bpf_window_open(windows->recorder, allowed_hits(windows), &windows->opened_ns);
 	windows->is_unlinked = false;
 	windows->found_none = nr <= 0;
+	if (nr <= 0)
+		stop_counting(windows);
 	/* The signal ends the recording. */
 	if (nr == -EINTR)
 		return 0;
@@ -155,6 +199,8 @@ static int open_window(struct windows *windows)
 	windows->closed_ns = UINT64_MAX;
 	update(windows);
 	budget_note_open(&windows->budget, windows->opened_ns);
+	windows->sample = (struct pace_sample){0};
+	begin_sample(windows);
 	windows->work = read_work(windows);
 	windows->hits_before = bpf_window_hits(windows->recorder).hits;
 	return write_bound(windows, true);
@@ -206,6 +252,11 @@ const struct perf_event_header *windows_fit(const struct windows *windows,
 /* While a window is open: closes it if it is time, or if a program has. */
 static void serve_open(struct windows *windows)
 {
+	/* All processes pay for it. */
+	if (has_sampled(windows)) {
+		windows->sample = end_sample(windows);
+		stop_counting(windows);
+	}
 	if (!bpf_window_is_closing(windows->recorder)) {
 		if (!budget_wants_close(&windows->budget)) {
 			bpf_window_extend(windows->recorder, allowed_hits(windows));
@@ -261,6 +312,18 @@ static int serve_closing(struct windows *windows, bool is_drained)
 	return err;
 }
 
+/* Opens a window if it is time, and after a sample of how fast the program works without one. */
+static int serve_shut(struct windows *windows)
+{
+	if (!budget_wants_open(&windows->budget)) {
+		stop_counting(windows);
+		return 0;
+	}
+	if (windows->counting_ns ? !has_sampled(windows) : begin_sample(windows))
+		return 0;
+	return open_window(windows);
+}
+
 int windows_serve(struct windows *windows, bool is_drained)
 {
 	int err = take_looks(windows, false);
@@ -277,7 +340,7 @@ int windows_serve(struct windows *windows, bool is_drained)
 	case BUDGET_SHUT:
 		break;
 	}
-	return budget_wants_open(&windows->budget) ? open_window(windows) : 0;
+	return serve_shut(windows);
 }
 
 int windows_timeout_ms(const struct windows *windows, int longest_ms)
@@ -287,6 +350,8 @@ int windows_timeout_ms(const struct windows *windows, int longest_ms)
 
 	if (windows->budget.state == BUDGET_CLOSING)
 		ms = windows->is_unlinked ? 0 : CLOSING_ASK_MS;
+	else if (windows_are_shut(windows) && windows->counting_ns)
+		ms = SAMPLE_NS / 1000000;
 	else if (windows->found_none)
 		ms = NONE_ASK_MS;
 	return ms < (uint64_t)longest_ms ? (int)ms : longest_ms;
@@ -296,6 +361,8 @@ int windows_stop(struct windows *windows)
 {
 	int err = take_looks(windows, true);
 
+	if (windows_are_shut(windows))
+		stop_counting(windows);
 	if (windows->budget.state != BUDGET_OPEN)
 		return err;
 	update(windows);

@@ -11,37 +11,41 @@
 #define MS	  1000000ULL
 #define WINDOW_NS (5 * MS)
 #define GAP_NS	  (500 * MS)
+#define SAMPLE_NS (20 * MS)
 
 /* A program, and what probes do to it. */
 struct program {
-	double cpus;	       /* that it uses, with hits in windows */
-	double useful_cpus;    /* that it uses in windows, without hits */
-	double io_calls_per_s; /* between windows */
-	double io_pace;	       /* of these calls in windows */
-	double cost;	       /* what hits cost, by what was measured */
+	double cpus;	    /* that it uses, with hits in windows */
+	double useful_cpus; /* that it uses in windows, without hits */
+	double calls_per_s; /* between windows */
+	double call_pace;   /* of these calls in windows */
+	double cost;	    /* what hits cost, by what was measured */
 };
 
 static double ratio_of(const struct program *program, unsigned int nr_windows)
 {
 	struct pace pace = {0};
-	struct pace_meter at = {.now_ns = 1000 * MS, .cpu_ns = 77 * MS, .io_calls = 12345};
+	struct pace_sample sample;
+	struct pace_meter at = {.now_ns = 1000 * MS, .cpu_ns = 77 * MS};
 
 	for (unsigned int i = 0; i < nr_windows; i++) {
 		struct pace_meter from = at;
 
 		at.now_ns += GAP_NS;
 		at.cpu_ns += (uint64_t)(program->cpus * (double)GAP_NS);
-		at.io_calls += (uint64_t)(program->io_calls_per_s * (double)GAP_NS / 1e9);
-		pace_add_gap(&pace, &from, &at);
+		sample.ns = SAMPLE_NS;
+		sample.transfers = (uint64_t)(program->calls_per_s * (double)SAMPLE_NS / 1e9);
+		pace_add_gap(&pace, &from, &at, &sample);
 		from = at;
 		/* The recorder comes late: the window has closed after half of the hits. */
 		at.now_ns += 2 * WINDOW_NS;
 		at.cpu_ns += (uint64_t)(program->cpus * 2 * (double)WINDOW_NS);
 		at.hits_ns += (uint64_t)((program->cpus - program->useful_cpus) * 2 *
 					 (double)WINDOW_NS / program->cost);
-		at.io_calls += (uint64_t)(program->io_calls_per_s * program->io_pace * 2 *
-					  (double)WINDOW_NS / 1e9);
-		pace_add_window(&pace, &from, &at, 0.5, WINDOW_NS);
+		sample.ns = 2 * WINDOW_NS;
+		sample.transfers = (uint64_t)(program->calls_per_s * program->call_pace * 2 *
+					      (double)WINDOW_NS / 1e9);
+		pace_add_window(&pace, &from, &at, &sample, 0.5, WINDOW_NS);
 	}
 	return pace_ratio(&pace);
 }
@@ -68,10 +72,10 @@ static void test_saturated_server(void **state)
 static void test_program_that_waits(void **state)
 {
 	const struct program with_io = {
-		.cpus = 0.3, .useful_cpus = 0.3, .io_calls_per_s = 2000, .io_pace = 1, .cost = 1};
+		.cpus = 0.3, .useful_cpus = 0.3, .calls_per_s = 2000, .call_pace = 1, .cost = 1};
 	struct program without_io = with_io;
 
-	without_io.io_calls_per_s = 0;
+	without_io.calls_per_s = 0;
 	assert_near(ratio_of(&with_io, 30), 1);
 	assert_near(ratio_of(&without_io, 30), 1);
 }
@@ -105,10 +109,11 @@ static void test_long_window(void **state)
 {
 	const struct pace_meter start = {0}, begun = {.now_ns = 100 * MS, .cpu_ns = 90 * MS};
 	const struct pace_meter end = {.now_ns = 100100 * MS, .cpu_ns = 1090 * MS};
+	const struct pace_sample none = {0};
 	struct pace pace = {0};
 
-	pace_add_gap(&pace, &start, &begun);
-	pace_add_window(&pace, &begun, &end, 1, end.now_ns - begun.now_ns);
+	pace_add_gap(&pace, &start, &begun, &none);
+	pace_add_window(&pace, &begun, &end, &none, 1, end.now_ns - begun.now_ns);
 	assert_true(pace_ratio(&pace) > 0.9 && pace_ratio(&pace) <= 1);
 }
 
