@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program whose speed recorders change, or not. Each round writes and reads a byte, allocates and
+ * A program whose speed recorders change, or not. Each round sends and receives a byte, allocates and
  * frees 20 blocks, and leaks one of 96 bytes in each 5 rounds, until SIGTERM. Without --pause-us N
  * it works as fast as it can; with it, it begins a round each N us. At the end it prints "leaked N
  * seconds S".
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ static void work(const int *ends)
 	volatile uint64_t rounds;
 	char byte = 0;
 
-	if (write(ends[1], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1)
+	if (send(ends[1], &byte, 1, 0) != 1 || recv(ends[0], &byte, 1, 0) != 1)
 		exit(1);
 	for (rounds = 0; rounds < 2000;)
 		rounds++;
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i + 1 < argc; i++)
 		if (strcmp(argv[i], "--pause-us") == 0)
 			pause_us = atol(argv[i + 1]);
-	if (pipe2(ends, O_CLOEXEC))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return 1;
 	signal(SIGTERM, end);
 	dprintf(STDOUT_FILENO, "ready %d\n", (int)getpid());
