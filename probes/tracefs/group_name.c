@@ -78,8 +78,7 @@ static int parse_hash(const char *text, uint32_t *ret)
 	return 0;
 }
 
-/* Parses "<pid>_<starttime>_" or "<pid>n<namespace>_<starttime>_". Returns what follows, or NULL.
- */
+/* Parses "<pid>_<starttime>_", "<pid>n<namespace>_<starttime>_". Returns what follows, or NULL. */
 static const char *parse_recorder(const char *text, struct group_name *ret)
 {
 	unsigned long pid, inode = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program whose speed recorders change, or not. Each round sends and receives a byte, allocates and
- * frees 20 blocks, and leaks one of 96 bytes in each 5 rounds, until SIGTERM. Without --pause-us N
- * it works as fast as it can; with it, it begins a round each N us. At the end it prints "leaked N
- * seconds S".
+ * A program whose speed recorders change, or not. Each round sends and receives a byte, allocates
+ * and frees 20 blocks, and leaks one of 96 bytes in each 5 rounds, until SIGTERM. Without
+ * --pause-us N it works as fast as it can; with it, it begins a round each N us. At the end it
+ * prints "leaked N seconds S".
  */
 #include <signal.h>
 #include <stdint.h>
