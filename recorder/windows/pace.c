@@ -21,16 +21,17 @@
 #define MIN_RATIO	0.01
 #define MAX_RATIO	2.0
 
+/* @ns: how much of the time from @from to @to counts, with @part of what happened in it. */
 static void add(struct pace_sums *sums, const struct pace_meter *from, const struct pace_meter *to,
 		const struct pace_sample *sample, double part, uint64_t ns)
 {
-	double all = sample->ns ? (double)(to->now_ns - from->now_ns) / (double)sample->ns : 0;
+	double all_ns = fmax(1, (double)(to->now_ns - from->now_ns));
 
 	sums->ns = sums->ns * KEPT + (double)ns;
 	sums->cpu_ns = sums->cpu_ns * KEPT + part * (double)(to->cpu_ns - from->cpu_ns);
 	sums->hits_ns = sums->hits_ns * KEPT + part * (double)(to->hits_ns - from->hits_ns);
-	sums->counted = sums->counted * KEPT + (double)sample->transfers;
-	sums->transfers = sums->transfers * KEPT + part * all * (double)sample->transfers;
+	sums->sampled_ns = sums->sampled_ns * KEPT + (double)sample->ns * (double)ns / all_ns;
+	sums->transfers = sums->transfers * KEPT + part * (double)sample->transfers;
 }
 
 void pace_add_window(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to,
@@ -60,18 +61,25 @@ static double by_cpu(const struct pace *pace, double factor)
 		     pace->between.cpu_ns, PRIOR_CPU_NS);
 }
 
+/* By the transfers in all of the time, as in the samples. */
+static double by_transfers(const struct pace *pace)
+{
+	const struct pace_sums *within = &pace->within, *between = &pace->between;
+
+	return ratio(pace, within->transfers / within->sampled_ns * within->ns,
+		     between->transfers / between->sampled_ns * between->ns, PRIOR_TRANSFERS);
+}
+
 double pace_ratio(const struct pace *pace)
 {
 	double ret;
 
 	if (pace->within.ns <= 0 || pace->between.ns <= 0 || pace->between.cpu_ns <= 0)
 		return 1;
-	if (pace->between.counted < MIN_TRANSFERS)
+	if (pace->between.transfers < MIN_TRANSFERS || pace->within.sampled_ns <= 0)
 		ret = by_cpu(pace, 1);
 	else
-		ret = fmin(fmax(ratio(pace, pace->within.transfers, pace->between.transfers,
-				      PRIOR_TRANSFERS),
-				by_cpu(pace, MOST_COST)),
+		ret = fmin(fmax(by_transfers(pace), by_cpu(pace, MOST_COST)),
 			   by_cpu(pace, LEAST_COST));
 	return fmin(fmax(ret, MIN_RATIO), MAX_RATIO);
 }

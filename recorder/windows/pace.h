@@ -30,7 +30,7 @@ struct pace_sample {
 
 struct pace_sums {
 	double ns, cpu_ns, hits_ns;
-	double counted, transfers; /* in the samples; in all of the time, by these */
+	double sampled_ns, transfers;
 };
 
 /* Zero it before use. */

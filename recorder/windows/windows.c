@@ -17,8 +17,11 @@
 /* The probes are gone after some 50 ms, in which the kernel mostly waits. */
 #define CLOSING_ASK_MS 25
 
-/* How long transfers are counted before a window; in it, up to the next round after that. */
-#define SAMPLE_NS 20000000
+/* How long transfers are counted before a window, and in it. */
+#define SAMPLE_MS	20
+#define SAMPLE_EVERY_MS 2000 /* and again, in a window that lasts so long */
+
+#define NS_PER_MS	UINT64_C(1000000)
 
 /* Without a process, until there is one. */
 #define NONE_ASK_MS 400
@@ -90,7 +93,8 @@ static bool begin_sample(struct windows *windows)
 {
 	bool is_counting = bpf_window_begin_counting(windows->recorder);
 
-	windows->counting_ns = is_counting ? clock_now_ns() : 0;
+	windows->counted_ns = clock_now_ns();
+	windows->counting_ns = is_counting ? windows->counted_ns : 0;
 	windows->counted_before = bpf_window_nr_transfers(windows->recorder);
 	return is_counting;
 }
@@ -106,7 +110,17 @@ static struct pace_sample end_sample(struct windows *windows)
 			bpf_window_nr_transfers(windows->recorder) - windows->counted_before;
 	}
 	windows->counting_ns = 0;
+	windows->counted_ns = clock_now_ns();
 	return sample;
+}
+
+static void end_sample_of_window(struct windows *windows)
+{
+	const struct pace_sample sample = end_sample(windows);
+
+	windows->sample.ns += sample.ns;
+	windows->sample.transfers += sample.transfers;
+	bpf_window_end_counting(windows->recorder);
 }
 
 /* No transfers are counted from now on. */
@@ -118,7 +132,8 @@ static void stop_counting(struct windows *windows)
 
 static bool has_sampled(const struct windows *windows)
 {
-	return windows->counting_ns && clock_now_ns() >= windows->counting_ns + SAMPLE_NS;
+	return windows->counting_ns &&
+	       clock_now_ns() >= windows->counting_ns + SAMPLE_MS * NS_PER_MS;
 }
 
 static uint64_t allowed_hits(const struct windows *windows)
@@ -171,9 +186,7 @@ static void end_window(struct windows *windows)
 	/* A program may have closed it long ago. */
 	double part = in_window < nr_hits ? (double)in_window / (double)nr_hits : 1;
 
-	if (windows->counting_ns)
-		windows->sample = end_sample(windows);
-	stop_counting(windows);
+	end_sample_of_window(windows);
 	pace_add_window(&windows->pace, &windows->work, &work, &windows->sample, part,
 			windows->closed_ns - windows->opened_ns);
 	budget_note_closing(&windows->budget, windows->closed_ns);
@@ -253,10 +266,11 @@ const struct perf_event_header *windows_fit(const struct windows *windows,
 static void serve_open(struct windows *windows)
 {
 	/* All processes pay for it. */
-	if (has_sampled(windows)) {
-		windows->sample = end_sample(windows);
-		stop_counting(windows);
-	}
+	if (has_sampled(windows))
+		end_sample_of_window(windows);
+	else if (!windows->counting_ns &&
+		 clock_now_ns() >= windows->counted_ns + SAMPLE_EVERY_MS * NS_PER_MS)
+		begin_sample(windows);
 	if (!bpf_window_is_closing(windows->recorder)) {
 		if (!budget_wants_close(&windows->budget)) {
 			bpf_window_extend(windows->recorder, allowed_hits(windows));
@@ -350,8 +364,8 @@ int windows_timeout_ms(const struct windows *windows, int longest_ms)
 
 	if (windows->budget.state == BUDGET_CLOSING)
 		ms = windows->is_unlinked ? 0 : CLOSING_ASK_MS;
-	else if (windows_are_shut(windows) && windows->counting_ns)
-		ms = SAMPLE_NS / 1000000;
+	else if (windows->counting_ns && (windows_are_shut(windows) || ms > SAMPLE_MS))
+		ms = SAMPLE_MS;
 	else if (windows->found_none)
 		ms = NONE_ASK_MS;
 	return ms < (uint64_t)longest_ms ? (int)ms : longest_ms;

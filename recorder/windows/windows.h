@@ -40,9 +40,12 @@ struct windows {
 	struct process_counts cpu_times;
 	struct pace pace;
 	struct pace_meter work;	   /* at the begin of the window, or of the time without probes */
-	struct pace_sample sample; /* of the open window */
-	/* Since when transfers are counted (0: they are not), and what they were then. */
-	uint64_t counting_ns, counted_before;
+	struct pace_sample sample; /* of the open window, from samples that have ended */
+	/*
+	 * Since when transfers are counted (0: they are not), and what they were then; when that
+	 * last began or ended.
+	 */
+	uint64_t counting_ns, counted_before, counted_ns;
 	uint64_t hits_before; /* of the window */
 	uint64_t last_ns;
 	uint64_t live_ns; /* the CPU time of @of.live_parser, also when it has died */
