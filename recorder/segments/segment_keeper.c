@@ -151,6 +151,13 @@ static void tell_span(struct segment_keeper *keeper)
 		  quantity_duration((double)age_ns / 1e9).text);
 }
 
+static int drop_oldest(struct segment_keeper *keeper)
+{
+	int err = closed_segments_drop(&keeper->closed, &keeper->limits, keeper->dir_fd);
+
+	return err ? fail(keeper, "remove", "the oldest segment", err) : 0;
+}
+
 /* The current segment has its state: writes that to the disk, and removes what it replaces. */
 static int settle(struct segment_keeper *keeper)
 {
@@ -178,22 +185,24 @@ static int settle(struct segment_keeper *keeper)
 	segment_name_format(before, name);
 	if (err)
 		return fail(keeper, "keep", name, err);
-	err = closed_segments_drop(&keeper->closed, &keeper->limits, keeper->dir_fd);
-	if (err)
-		return fail(keeper, "remove", "the oldest segment", err);
-	tell_span(keeper);
-	return 0;
+	err = drop_oldest(keeper);
+	if (!err)
+		tell_span(keeper);
+	return err;
 }
 
 static void *run(void *arg)
 {
 	struct segment_keeper *keeper = arg;
-	int rights_err = segment_rights_take(
+	int first_err = segment_rights_take(
 		&keeper->owner, keeper->output ? "the thread of --ring" : "the thread of --keep");
 
+	/* Of earlier recordings. This one may end before it is cut, and so may all that follow. */
+	if (!first_err)
+		first_err = drop_oldest(keeper);
 	pthread_mutex_lock(&keeper->lock);
-	keeper->err = rights_err;
-	while (!rights_err) {
+	keeper->err = first_err;
+	while (!first_err) {
 		bool makes, settles;
 		int err = 0;
 

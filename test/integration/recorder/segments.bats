@@ -195,6 +195,20 @@ assert_held() {
 	finish_leakrec
 }
 
+@test "segments: recordings that are too short to be cut push out earlier ones, too" {
+	mkdir -m 700 segments
+	for recording in 1 2 3 4; do
+		truncate -s 20M "segments/00000$recording.00000001.data"
+	done
+	"$BIN/leakrec" --keep 64M -o segments -- true 2>leakrec.err || fail "$(cat leakrec.err)"
+	assert_equal "segments" "$(cd segments && echo *)" \
+		"000003.00000001.data 000004.00000001.data 000005.00000001.data"
+	touch -d "1 hour ago" segments/000003.00000001.data
+	"$BIN/leakrec" --keep 30min -o segments -- true 2>leakrec.err || fail "$(cat leakrec.err)"
+	assert_equal "segments" "$(cd segments && echo *)" \
+		"000004.00000001.data 000005.00000001.data 000006.00000001.data"
+}
+
 # True if a recording of that number has three segments.
 has_recording() {
 	compgen -G "segments/00000$1.00000003.data" >/dev/null
