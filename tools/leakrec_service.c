@@ -49,15 +49,35 @@ static int read_files(const char *dir, const char *name, struct option_words *wo
 	return err == -ENOENT ? 0 : err;
 }
 
-static bool names_targets(const struct option_words *words)
+/* True if the words have one of these options, which end with NULL. */
+static bool has_any(const struct option_words *words, const char *const options[])
 {
-	static const char *const ways[] = {"--unit=", "--program=", "--cgroup=", "--pid=", "--all"};
-
 	for (size_t i = 0; i < words->nr; i++)
-		for (size_t k = 0; k < ARRAY_SIZE(ways); k++)
-			if (strncmp(words->words[i], ways[k], strlen(ways[k])) == 0)
+		for (size_t k = 0; options[k]; k++)
+			if (strncmp(words->words[i], options[k], strlen(options[k])) == 0)
 				return true;
 	return false;
+}
+
+/* Adds what the files need not say: the unit is the service's, and segments have a directory. */
+static int add_defaults(const char *name, struct option_words *words)
+{
+	static const char *const targets[] = {
+		"--unit=", "--program=", "--cgroup=", "--pid=", "--all", NULL};
+	static const char *const in_segments[] = {"--keep=", "--ring=", NULL};
+	static const char *const outputs[] = {"--output=", NULL};
+	_cleanup_free_ char *unit = NULL;
+	int err = 0;
+
+	if (has_any(words, in_segments) && !has_any(words, outputs))
+		err = option_words_add(words, "--output=" LEAKREC_SERVICE_OUTPUT);
+	if (err || has_any(words, targets))
+		return err;
+	if (asprintf(&unit, "--unit=%s", name) < 0) {
+		unit = NULL;
+		return -ENOMEM;
+	}
+	return option_words_add(words, unit);
 }
 
 static int add_service(const char *service, struct option_words *words)
@@ -65,7 +85,6 @@ static int add_service(const char *service, struct option_words *words)
 	const char *slash = strrchr(service, '/'), *name = slash ? slash + 1 : service;
 	_cleanup_free_ char *dir =
 		slash ? strndup(service, (size_t)(slash - service)) : strdup(LEAKREC_SERVICE_DIR);
-	_cleanup_free_ char *unit = NULL;
 	int err;
 
 	if (!followed_is_unit_name(name)) {
@@ -75,13 +94,7 @@ static int add_service(const char *service, struct option_words *words)
 	if (!dir)
 		return -ENOMEM;
 	err = read_files(*dir ? dir : "/", name, words);
-	if (err || names_targets(words))
-		return err;
-	if (asprintf(&unit, "--unit=%s", name) < 0) {
-		unit = NULL;
-		return -ENOMEM;
-	}
-	return option_words_add(words, unit);
+	return err ? err : add_defaults(name, words);
 }
 
 int leakrec_service_words(int argc, char **argv, struct option_words *ret)

@@ -8,6 +8,9 @@
 /* Of the files, unless --service names another directory. */
 #define LEAKREC_SERVICE_DIR "/etc/leaktools"
 
+/* Where --keep and --ring write if the files do not say: below the unit's WorkingDirectory=. */
+#define LEAKREC_SERVICE_OUTPUT "recording"
+
 /*
  * Makes the words of the command line: those of @argv, and if they begin with --service, what the
  * files say in its place. Returns 0 or a negative errno, reported. Release *@ret with

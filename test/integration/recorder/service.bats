@@ -130,6 +130,63 @@ no_parser_is_left() {
 	assert_equal "ends" "$(grep '^end' told | xargs)" "end 0 end 0 end 0 end -9 end 0 end -15"
 }
 
+# In a recording, or in the files of one, query_font is the first cause, and leaks.
+names_the_leak() {
+	"$BIN/leakparse" --summary "$@" >summary.txt 2>&1 &&
+		awk '/^1\. (growth|overdue): / { getline; getline; found = /query_font / } END { exit !found }' summary.txt
+}
+
+# The live parser has judged this life, and the recording shows the same.
+life_is_recorded() {
+	life_is_judged && names_the_leak recording
+}
+
+@test "service: segments, across restarts of the target and of the service" {
+	local life recording
+
+	require_programs
+	printf '%s\n' 'budget 50%' 'live %i.live' 'live-every 1' 'metrics %i.prom' >etc/leakrec.conf
+	echo 'keep 1G' >"etc/$NAME.conf"
+	manage 20 "$BIN/leakrec" --service "$PWD/etc/$NAME"
+	for life in 1 2 3 4; do
+		begin_life
+		wait_until 60 life_is_recorded
+		((life == 4)) || end_life
+		((life == 4)) || wait_until 60 told '^end 0$' "$life"
+	done
+	kill -TERM "$(pgrep -P "$MANAGER_PID" -x leakrec)"
+	wait_until 60 told '^READY=1, WATCHDOG=1, STATUS=recording 1 process: 0 events, 0 lost$' 5
+	has_fifth() { [[ -s recording/000005.00000001.data ]] && names_the_leak recording; }
+	wait_until 60 has_fifth
+	stop_manager
+	end_life
+	assert_equal "owner" "$(stat -c %u:%a recording)" 0:700
+	# The earlier ones are there, too.
+	for recording in 1 2 3 4 5; do
+		names_the_leak "recording/00000$recording."*.data || fail "$recording: $(cat summary.txt)"
+	done
+	run ! grep -E 'foreign|silent' told
+}
+
+@test "service: a ring, written at the end of each life" {
+	local life written
+
+	require_programs
+	printf '%s\n' 'budget 50%' 'live %i.live' 'live-every 1' 'metrics %i.prom' >etc/leakrec.conf
+	printf '%s\n' 'ring 5min' 'when signal' 'when end' >"etc/$NAME.conf"
+	manage 20 "$BIN/leakrec" --service "$PWD/etc/$NAME"
+	for life in 1 2 3; do
+		begin_life
+		wait_until 60 life_is_judged
+		((life < 3)) || stop_manager
+		end_life
+		((life == 3)) || wait_until 60 told '^end 0$' "$life"
+		written=(recording/*Z.*)
+		assert_equal "written" "${#written[@]}" "$life"
+		names_the_leak "${written[-1]}" || fail "${written[*]}: $(cat summary.txt)"
+	done
+}
+
 @test "service: whoever hangs is not alive, and the target goes on" {
 	start_target leaky_daemon --requests 0 --interval-us 100
 	# Nobody reads the pipe.
