@@ -118,6 +118,26 @@ static bool has_no_records(const struct segment_file *file)
 }
 
 /*
+ * Drops recordings that have not come to their first record, if there are earlier ones: a full disk
+ * leaves those, and a signal at the start.
+ */
+static void drop_unused(int dir_fd, const char *dir, struct segment_files *files)
+{
+	bool is_unused = true;
+
+	while (is_unused && files->nr > 1 && files->list[files->nr - 1].name.number == 1) {
+		struct segment_file *last = &files->list[files->nr - 1];
+
+		is_unused = !open_file(dir_fd, dir, last) && has_no_records(last);
+		if (last->fd >= 0)
+			close(last->fd);
+		free(last->path);
+		*last = (struct segment_file){.name = last->name, .fd = -1};
+		files->nr -= is_unused;
+	}
+}
+
+/*
  * True if a number is missing: a file that was made while the directory was read may be in the
  * list, and the one made before it not.
  */
@@ -167,6 +187,7 @@ int segment_files_open(int dir_fd, const char *dir, struct segment_files *ret)
 				   dir);
 			return -ENODATA;
 		}
+		drop_unused(dir_fd, dir, ret);
 		nr_earlier = keep_newest(ret);
 		err = i < MAX_HOLES && has_hole(ret) ? -ENOENT : open_all(dir_fd, dir, ret);
 	}

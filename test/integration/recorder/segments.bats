@@ -234,6 +234,38 @@ has_recording() {
 	[[ $output == *"another recording"* ]]
 }
 
+@test "segments: a recording that has only been begun does not hide the one before" {
+	start_churn --resting --threads 1 --leak-every 97
+	keep 24s
+	go_target
+	wait_until 60 has_made 20000
+	finish_churn
+	finish_leakrec
+	# Killed at once, and on a full disk.
+	: >segments/000002.00000001.data
+	head -c 50 segments/000001.00000001.data >segments/000003.00000001.data
+	read_segments
+	assert_truth
+	# Alone, it is what there is.
+	mkdir -m 700 other
+	: >other/000001.00000001.data
+	run -1 "$BIN/leakparse" other
+	# One that another leakrec is writing is not ours to remove.
+	sleep 1000 3>&- &
+	RECORDED_PID=$!
+	STARTED_PIDS+=("$RECORDED_PID")
+	"$BIN/leakrec" --keep 1s -o other -p "$RECORDED_PID" 2>first.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	begins() { contains first.err 'leakrec: recording '; }
+	wait_until 60 begins
+	run -1 "$BIN/leakrec" --keep 1s -o other -- true
+	[[ -e other/000001.00000001.data && -e other/000002.00000001.data ]]
+	kill "$RECORDED_PID"
+	wait "$RECORDED_PID" || true
+	finish_leakrec
+}
+
 @test "segments: a missing one is a loss" {
 	start_churn --resting --threads 1 --leak-every 97
 	keep 1s
