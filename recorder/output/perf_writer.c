@@ -513,6 +513,11 @@ int perf_writer_change(struct perf_writer *writer, const struct perf_next_output
 	return err;
 }
 
+int perf_writer_error(const struct perf_writer *writer)
+{
+	return write_queue_error(writer->queue);
+}
+
 int perf_writer_call(struct perf_writer *writer, void (*call)(void *context), void *context)
 {
 	return write_queue_call(writer->queue, call, context);

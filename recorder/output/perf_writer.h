@@ -112,6 +112,9 @@ struct perf_next_output {
 int perf_writer_change(struct perf_writer *writer, const struct perf_next_output *next,
 		       const struct build_ids *build_ids);
 
+/* The first failure to write, a negative errno, or 0. */
+int perf_writer_error(const struct perf_writer *writer);
+
 /* The writing thread calls @call after what was added so far. Returns 0 or the first failure. */
 int perf_writer_call(struct perf_writer *writer, void (*call)(void *context), void *context);
 

@@ -36,6 +36,7 @@ struct segment_keeper {
 	int current_fd;		    /* in memory: of the current segment; else -1 */
 	uint64_t began_ns;	    /* CLOCK_REALTIME, when the current segment did */
 	bool told_span;
+	bool made_first; /* the recording's first segment is ours */
 
 	/* used by the thread once it runs */
 	struct closed_segments closed;
@@ -296,6 +297,7 @@ static int make_first(struct segment_keeper *keeper, int *ret_fd)
 	fd = make_file(keeper, name);
 	if (fd < 0)
 		return fail(keeper, "write", name, fd);
+	keeper->made_first = true;
 	if (keeper->output) {
 		keeper->current_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		keeper->began_ns = realtime_ns();
@@ -356,17 +358,23 @@ int segment_keeper_start(struct segment_keeper *keeper, const char *head, size_t
 	return err || !keeper->output ? err : ring_output_start(keeper->output);
 }
 
-static void remove_if_empty(const struct segment_keeper *keeper)
+/* Removes the first segment, if it is empty or @anyway. */
+static void remove_first(const struct segment_keeper *keeper, bool anyway)
 {
 	char name[SEGMENT_NAME_BYTES];
 	struct stat st;
 
-	if (keeper->dir_fd < 0 || keeper->current.number != 1 || keeper->output)
+	if (!keeper->made_first || keeper->current.number != 1 || keeper->output)
 		return;
 	segment_name_format(keeper->current, name);
 	if (fstatat(keeper->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_size == 0)
+	    (!st.st_size || anyway))
 		unlinkat(keeper->dir_fd, name, 0);
+}
+
+void segment_keeper_drop_first(struct segment_keeper *keeper)
+{
+	remove_first(keeper, true);
 }
 
 void segment_keeper_end(struct segment_keeper *keeper)
@@ -386,7 +394,7 @@ void segment_keeper_destroy(struct segment_keeper *keeper)
 		return;
 	segment_keeper_end(keeper);
 	ring_output_destroy(keeper->output);
-	remove_if_empty(keeper);
+	remove_first(keeper, false);
 	for (size_t i = 0; i < ARRAY_SIZE(keeper->paths); i++)
 		free(keeper->paths[i]);
 	const int fds[] = {keeper->made_fd, keeper->sync_fd, keeper->closed_fd, keeper->dir_fd,

@@ -39,6 +39,9 @@ void segment_keeper_destroy(struct segment_keeper *keeper);
  */
 int segment_keeper_start(struct segment_keeper *keeper, const char *head, size_t size);
 
+/* Removes the current segment, if it is the first one and has a file. */
+void segment_keeper_drop_first(struct segment_keeper *keeper);
+
 /* The path of the current segment, for messages. Valid until the next but one. */
 const char *segment_keeper_name(const struct segment_keeper *keeper);
 

@@ -47,6 +47,8 @@ struct segments {
 	const char *reason; /* to write what is in memory; NULL: none */
 	uint64_t reason_ns; /* since when */
 	bool wrote_last;    /* the end of the recording, too */
+	bool asked_first;   /* @has_first was asked for */
+	bool has_first;	    /* the file has the first round; the writing thread's */
 };
 
 int segments_create(const char *path, const struct segment_limits *limits, struct segments **ret,
@@ -80,6 +82,12 @@ void segments_destroy(struct segments *segments)
 	side_state_destroy(segments->side);
 	byte_buffer_deinit(&segments->waiting);
 	free(segments);
+}
+
+void segments_drop_unused(struct segments *segments)
+{
+	if (segments && !segments->has_first)
+		segment_keeper_drop_first(segments->keeper);
 }
 
 const char *segments_name(const struct segments *segments)
@@ -211,6 +219,13 @@ static void on_state_written(void *context)
 	segment_keeper_settle(segments->keeper);
 }
 
+static void on_first_round(void *context)
+{
+	struct segments *segments = context;
+
+	segments->has_first = !perf_writer_error(segments->writer);
+}
+
 struct held_writer {
 	struct perf_writer *writer;
 	uint64_t time_ns;
@@ -278,10 +293,14 @@ static bool can_write(const struct segments *segments)
 
 int segments_serve(struct segments *segments, const struct segments_now *now)
 {
-	int err, fd;
+	int err = 0, fd;
 
-	if (!now->is_whole)
-		return 0;
+	if (!segments->asked_first) {
+		segments->asked_first = true;
+		err = perf_writer_call(segments->writer, on_first_round, segments);
+	}
+	if (err || !now->is_whole)
+		return err;
 	err = side_state_apply(segments->side, now->round_ns);
 	if (err || segments->out_of_memory) {
 		diag_error("cannot keep the state of the processes: out of memory");

@@ -28,6 +28,12 @@ int segments_create(const char *path, const struct segment_limits *limits, struc
 		    int *ret_fd);
 void segments_destroy(struct segments *segments); /* after the writer; NULL is fine */
 
+/*
+ * The recording has failed, and its writer is destroyed: removes the segment if it has nothing of
+ * what happened. NULL is fine.
+ */
+void segments_drop_unused(struct segments *segments);
+
 const char *segments_name(const struct segments *segments);
 
 /* How many held blocks a segment may list. */

@@ -100,6 +100,8 @@ int session_run(const struct session_options *options, int *ret_command_status)
 	}
 	perf_writer_destroy(session.writer);
 	session.writer = NULL;
+	if (err)
+		segments_drop_unused(session.segments);
 	/* Before leak-end is forked, which would keep the directory locked. */
 	segments_destroy(session.segments);
 	/*

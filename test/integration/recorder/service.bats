@@ -26,6 +26,7 @@ teardown() {
 	local status=0
 
 	common_teardown || status=1
+	! mountpoint -q disk || umount disk || status=1
 	wait_until 60 remove_slice || status=1
 	return $status
 }
@@ -185,6 +186,59 @@ life_is_recorded() {
 		assert_equal "written" "${#written[@]}" "$life"
 		names_the_leak "${written[-1]}" || fail "${written[*]}: $(cat summary.txt)"
 	done
+}
+
+mount_disk() {
+	mkdir disk
+	mount -t tmpfs -o size=16m tmpfs disk || skip "tmpfs cannot be mounted"
+	mkdir -m 700 disk/live
+}
+
+fill_disk() {
+	mountpoint -q disk
+	head -c 16M /dev/zero >disk/zeros 2>/dev/null || true
+}
+
+# The recorded process runs, without probes.
+is_left_alone() {
+	! [[ $(sed 's/.*) //' "/proc/$LIFE_PID/stat") == [TZ]* ]] &&
+		[[ -z $(python3 "$SOURCE_DIR/test/integration/support/changed_code.py" "$LIFE_PID") ]]
+}
+
+@test "service: a full disk ends a recording, and it goes on when there is room again" {
+	local nr
+
+	require_programs
+	mount_disk
+	printf '%s\n' 'budget 50%' 'live %i.live' 'live-every 1' 'metrics %i.prom' >etc/leakrec.conf
+	printf '%s\n' 'keep 1G' 'output disk/recording' >"etc/$NAME.conf"
+	manage 20 "$BIN/leakrec" --service "$PWD/etc/$NAME"
+	begin_life
+	has_leak() { names_the_leak disk/recording; }
+	wait_until 60 has_leak
+	fill_disk
+	wait_until 60 told '^end 1$' 3
+	only_first() { [[ $(cd disk/recording && echo *) == 000001.00000001.data ]]; }
+	# The one that it has started fails, and there is no other one.
+	kill -STOP "$MANAGER_PID"
+	wait_until 60 only_first
+	wait_until 60 is_left_alone
+	kill -TERM "$MANAGER_PID"
+	kill -CONT "$MANAGER_PID"
+	wait "$MANAGER_PID"
+	# One line for each start that has failed.
+	nr=$(grep -c '^leakrec: cannot write disk/recording/.*: No space left on device' leakrec.err)
+	((nr >= 3 && nr <= $(grep -c '^end 1$' told)))
+	names_the_leak disk/recording || fail "$(cat summary.txt)"
+	rm told*
+	manage 20 "$BIN/leakrec" --service "$PWD/etc/$NAME"
+	wait_until 60 told '^end 1$' 1
+	rm disk/zeros
+	has_another() { [[ -n $(find disk/recording -size +0 ! -name '000001.*' -name '*.data') ]]; }
+	wait_until 60 has_another
+	wait_until 60 has_leak
+	stop_manager
+	end_life
 }
 
 @test "service: whoever hangs is not alive, and the target goes on" {
