@@ -78,20 +78,26 @@ static int was_reported(void *context, const struct leak_report *report,
 	return reported_causes_had(parser->reported, report, cause, ret);
 }
 
+/* Notes the result of writing that file, and says once that it cannot be written. */
+static int told_reported(struct live_parser *parser, int err)
+{
+	if (err == -ENOMEM)
+		return err;
+	if (err && !parser->told[LIVE_REPORTED])
+		diag_warn("cannot write %s/%s: %s; until it can, a leakrec that is started again "
+			  "reports the same causes again",
+			  parser->options->paths[LIVE_REPORTED], REPORTED_CAUSES_NAME,
+			  strerror(-err));
+	parser->told[LIVE_REPORTED] = err != 0;
+	return 0;
+}
+
 static int note_reported(void *context, const struct leak_report *report,
 			 const struct leak_cause *cause)
 {
 	struct live_parser *parser = context;
-	int err = reported_causes_add(parser->reported, report, cause);
 
-	if (err == -ENOMEM)
-		return err;
-	if (err)
-		diag_warn("cannot write %s/%s: %s; a leakrec that is started again reports this "
-			  "cause again",
-			  parser->options->paths[LIVE_REPORTED], REPORTED_CAUSES_NAME,
-			  strerror(-err));
-	return 0;
+	return told_reported(parser, reported_causes_add(parser->reported, report, cause));
 }
 
 /*
@@ -125,6 +131,8 @@ static int judge(struct live_parser *parser, bool is_last)
 	/* Whoever waits for the state need not wait for commands. */
 	if (!err && is_last)
 		output_write_all(options->done_fd, "", 1);
+	if (!err && parser->reported)
+		err = told_reported(parser, reported_causes_write(parser->reported));
 	if (!err && options->on_leak)
 		err = is_last ? watch_finish(&parser->watch, &report)
 			      : watch_judge(&parser->watch, &report);

@@ -15,7 +15,8 @@
 struct reported_causes {
 	char *lines[REPORTED_CAUSES_MAX]; /* without their line ends */
 	size_t nr;
-	size_t nr_before; /* that the file had */
+	size_t nr_before;  /* that the file had */
+	bool is_unwritten; /* the file does not have them all */
 };
 
 /* --- The file --- */
@@ -95,12 +96,16 @@ void reported_causes_destroy(struct reported_causes *causes)
 	free(causes);
 }
 
-static int write_file(const struct reported_causes *causes)
+int reported_causes_write(struct reported_causes *causes)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size, first = causes->nr, bytes = 0;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out;
+	int err;
 
+	if (!causes->is_unwritten)
+		return 0;
+	out = open_memstream(&text, &size);
 	if (!out)
 		return -ENOMEM;
 	/* What is written can be read again. */
@@ -111,7 +116,9 @@ static int write_file(const struct reported_causes *causes)
 		fprintf(out, "%s\n", causes->lines[i]);
 	if (fclose(out))
 		return -ENOMEM;
-	return live_services_replace(LIVE_REPORTED, text, size);
+	err = live_services_replace(LIVE_REPORTED, text, size);
+	causes->is_unwritten = err != 0;
+	return err;
 }
 
 /* --- Causes --- */
@@ -169,5 +176,6 @@ int reported_causes_add(struct reported_causes *causes, const struct leak_report
 	if (err)
 		return err;
 	add_line(causes, line);
-	return write_file(causes);
+	causes->is_unwritten = true;
+	return reported_causes_write(causes);
 }

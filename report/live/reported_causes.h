@@ -32,4 +32,7 @@ int reported_causes_had(const struct reported_causes *causes, const struct leak_
 int reported_causes_add(struct reported_causes *causes, const struct leak_report *report,
 			const struct leak_cause *cause);
 
+/* Writes the file, if it could not be written when a cause was added. Returns what that returns. */
+int reported_causes_write(struct reported_causes *causes);
+
 #endif

@@ -241,6 +241,31 @@ is_left_alone() {
 	end_life
 }
 
+@test "service: without a recording, a full disk costs no more than the state" {
+	require_programs
+	printf '#!/bin/sh\necho run >>runs\n' >note
+	chmod +x note
+	mount_disk
+	printf '%s\n' 'budget 50%' 'live disk/live' 'live-every 1' 'metrics disk/m.prom' "on-leak $PWD/note" >etc/leakrec.conf
+	fill_disk
+	manage 20 "$BIN/leakrec" --service "$PWD/etc/$NAME"
+	begin_life
+	wait_until 60 test -s runs
+	wait_until 60 says 'cannot write disk/live/reported: No space left on device' leakrec.err
+	assert_equal "ends" "$(grep -c '^end' told)" 0
+	# It goes on by itself, and what could not be written is.
+	rm disk/zeros
+	wait_until 60 test -s disk/live/reported
+	wait_until 60 says '^screen 1\. growth: ' disk/live/leaks
+	wait_until 60 says '^leakrec_cause_leaks{.*} 1$' disk/m.prom
+	for file in disk/live disk/live/reported disk/m.prom; do
+		assert_equal "messages of $file" "$(grep -c "cannot write $file: No space" leakrec.err)" 1
+	done
+	stop_manager
+	end_life
+	assert_equal "alerts" "$(grep -c . runs)" 1
+}
+
 @test "service: whoever hangs is not alive, and the target goes on" {
 	start_target leaky_daemon --requests 0 --interval-us 100
 	# Nobody reads the pipe.
