@@ -43,6 +43,17 @@ static void check_first(struct flight *flight)
 				  flight->conditions[i].text);
 }
 
+/* Conditions have had enough written. */
+static void disarm(struct flight *flight)
+{
+	diag_warn("%s%sconditions have had %d recordings written into the directory: from now on "
+		  "only SIGUSR2 does; remove some, and start leakrec again",
+		  flight->waiting ? flight->waiting : "", flight->waiting ? " is met, but " : "",
+		  FLIGHT_MAX_WRITTEN);
+	flight->waiting = NULL;
+	flight->nr_conditions = 0;
+}
+
 struct process_ends *flight_ends(struct flight *flight)
 {
 	for (size_t i = 0; i < flight->nr_conditions; i++)
@@ -64,6 +75,9 @@ int flight_start(struct flight *flight, const struct flight_of *of)
 	for (size_t i = 0; i < of->nr_when; i++)
 		if (condition_parse(of->when[i], &flight->conditions[flight->nr_conditions]) == 0)
 			flight->nr_conditions++;
+	flight->nr_written = segments_written_before(of->segments);
+	if (flight->nr_conditions && flight->nr_written >= FLIGHT_MAX_WRITTEN)
+		disarm(flight);
 	err = condition_sources_open(&flight->sources, flight->conditions, flight->nr_conditions,
 				     of->memory, of->cgroup_fd, of->pid);
 	if (err)
@@ -137,18 +151,14 @@ static bool may_write(struct flight *flight, uint64_t now_ns)
 		return false;
 	if (flight->nr_written < FLIGHT_MAX_WRITTEN)
 		return true;
-	diag_warn("%s is met, but conditions have had %d recordings written: from now on only "
-		  "SIGUSR2 does",
-		  flight->waiting, FLIGHT_MAX_WRITTEN);
-	flight->waiting = NULL;
-	flight->nr_conditions = 0;
+	disarm(flight);
 	return false;
 }
 
 int flight_serve(struct flight *flight, struct perf_writer *writer)
 {
 	uint64_t now_ns = clock_now_ns();
-	int err = has_signal(flight) ? ask(flight, "SIGUSR2", now_ns, writer) : 0;
+	int err = has_signal(flight) ? ask(flight, RING_ON_SIGNAL, now_ns, writer) : 0;
 
 	if (flight->nr_conditions && now_ns >= flight->check_ns)
 		check(flight, now_ns);
@@ -164,7 +174,7 @@ int flight_serve(struct flight *flight, struct perf_writer *writer)
 const char *flight_end(struct flight *flight, bool are_gone)
 {
 	if (has_signal(flight))
-		return "SIGUSR2";
+		return RING_ON_SIGNAL;
 	if (!flight->nr_conditions)
 		return NULL;
 	if (are_gone)
@@ -173,5 +183,7 @@ const char *flight_end(struct flight *flight, bool are_gone)
 	for (size_t i = 0; i < flight->nr_conditions && !flight->waiting; i++)
 		if (flight->conditions[i].kind == CONDITION_END)
 			flight->waiting = flight->conditions[i].text;
+	if (flight->waiting && flight->nr_written >= FLIGHT_MAX_WRITTEN)
+		disarm(flight);
 	return flight->waiting;
 }

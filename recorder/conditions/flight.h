@@ -12,7 +12,7 @@
 #include "recorder/conditions/process_ends.h"
 #include "recorder/segments/segments.h"
 
-/* What conditions may have written in a recording. */
+/* What conditions may have written into a directory, in all recordings: disks do not fill. */
 #define FLIGHT_MAX_WRITTEN 32
 
 /* Zero it before use, with the descriptors of @sources -1. */
@@ -27,7 +27,7 @@ struct flight {
 	uint64_t check_ns;    /* when to measure again */
 	uint64_t interval_ns; /* between what conditions have written */
 	uint64_t write_ns;    /* when they may have something written again */
-	uint32_t nr_written;  /* because of them */
+	uint32_t nr_written;  /* because of them, also by earlier recordings */
 	const char *waiting;  /* the first one that is met, until it has its way; or NULL */
 	char ended_by[32];    /* the reason "signal-11" */
 };

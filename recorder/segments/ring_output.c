@@ -204,6 +204,29 @@ static void *run(void *arg)
 
 /* --- Its callers --- */
 
+/* "20261129T034708Z.rss=2G" */
+static bool is_of_condition(const char *name)
+{
+	static const char digits[] = "0123456789";
+
+	return strspn(name, digits) == 8 && name[8] == 'T' && strspn(name + 9, digits) == 6 &&
+	       name[15] == 'Z' && name[16] == '.' &&
+	       strncmp(name + 17, RING_ON_SIGNAL, strlen(RING_ON_SIGNAL)) != 0;
+}
+
+static uint32_t count_before(int dir_fd)
+{
+	_cleanup_closedir_ DIR *entries = NULL;
+	const struct dirent *entry;
+	uint32_t nr = 0;
+
+	if (segment_names_open(dir_fd, &entries))
+		return 0;
+	while ((entry = readdir(entries)))
+		nr += is_of_condition(entry->d_name);
+	return nr;
+}
+
 struct ring_output *ring_output_create(int dir_fd, const char *dir, const struct stat *owner)
 {
 	struct ring_output *output = calloc(1, sizeof(*output));
@@ -213,6 +236,7 @@ struct ring_output *ring_output_create(int dir_fd, const char *dir, const struct
 	output->dir_fd = dir_fd;
 	output->dir = dir;
 	output->owner = *owner;
+	output->written.nr_before = count_before(dir_fd);
 	pthread_mutex_init(&output->lock, NULL);
 	pthread_cond_init(&output->work, NULL);
 	return output;

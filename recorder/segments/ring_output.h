@@ -19,11 +19,15 @@
 
 struct ring_output;
 
+/* The reason of what is written at SIGUSR2: not a condition. */
+#define RING_ON_SIGNAL "SIGUSR2"
+
 /* What has been written so far. */
 struct ring_written {
 	uint32_t nr, nr_failed;
 	uint64_t bytes;
-	uint64_t until_ns; /* the end of the last one that was written; 0: there is none */
+	uint64_t until_ns;  /* the end of the last one that was written; 0: there is none */
+	uint32_t nr_before; /* that conditions of earlier recordings had written there */
 };
 
 /*

@@ -330,6 +330,11 @@ void segments_write(struct segments *segments, const char *reason, uint64_t now_
 	segments->reason_ns = now_ns;
 }
 
+uint32_t segments_written_before(const struct segments *segments)
+{
+	return segment_keeper_written(segments->keeper).nr_before;
+}
+
 bool segments_are_asked(const struct segments *segments)
 {
 	return segments->reason;

@@ -82,6 +82,9 @@ int segments_serve(struct segments *segments, const struct segments_now *now);
  */
 void segments_write(struct segments *segments, const char *reason, uint64_t now_ns);
 
+/* How many conditions of earlier recordings have had written into the directory. */
+uint32_t segments_written_before(const struct segments *segments);
+
 /* True if that has not come to its cut. */
 bool segments_are_asked(const struct segments *segments);
 

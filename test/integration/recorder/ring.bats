@@ -290,6 +290,20 @@ has_failed() {
 	assert_nothing_lost
 }
 
+@test "ring: conditions have 32 written in all, so that a program that ends again and again fills no disk" {
+	local told='conditions have had 32 recordings written into the directory'
+
+	mkdir -m 700 ring
+	mkdir ring/20261129T0000{10..40}Z.{end,SIGUSR2} ring/other
+	run -0 "$BIN/leakrec" --ring 5min --when end -o ring -- true
+	[[ $output != *"$told"* && $output == *" because of end: "* ]] || fail "$output"
+	run -0 "$BIN/leakrec" --ring 5min --when end -o ring -- true
+	[[ $output == *"warning: $told"*"; remove some"* && $output == *", 0 written"* ]] || fail "$output"
+	rmdir ring/20261129T000010Z.end
+	run -0 "$BIN/leakrec" --ring 5min --when end -o ring -- true
+	[[ $output == *" because of end: "* ]] || fail "$output"
+}
+
 @test "ring: what cannot be is refused" {
 	local args
 
