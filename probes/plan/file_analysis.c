@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* What is to be done with files; the arrays have an element for each. */
 struct analysis {
@@ -94,25 +95,26 @@ static void name_function(const struct allocator *allocator, const struct uprobe
 /* Writes the answer on a file. Returns 0 or a negative errno. */
 static int answer(const struct file_question *question, const struct elf_image *image, FILE *to)
 {
-	struct allocator allocator;
-	struct place_answer place;
-	uint32_t build_hash = 0;
-	bool has_build_hash = elf_image_build_hash(image, &build_hash) == 0;
-	int err = question->nr ? allocator_init(&allocator, image, true) : 0;
+	struct file_answer answer = {.places = calloc(question->nr + 1, sizeof(*answer.places))};
+	struct allocator allocator = {0};
+	int err = 0;
 
-	if (!question->nr)
-		allocator = (struct allocator){0};
-	message_put_number(to, has_build_hash);
-	message_put_number(to, build_hash);
-	message_put_string(to, allocator.nr ? allocator.name : "");
+	if (!answer.places)
+		return -ENOMEM;
+	answer.has_build_hash = elf_image_build_hash(image, &answer.build_hash) == 0;
+	if (question->nr)
+		err = allocator_init(&allocator, image, true);
+	snprintf(answer.allocator, sizeof(answer.allocator), "%s",
+		 allocator.nr ? allocator.name : "");
 	for (size_t i = 0; i < question->nr; i++) {
-		describe_instruction(image, question->probes[i].offset, &place.instruction);
-		name_function(&allocator, &question->probes[i], place.function);
-		message_put_string(to, place.function);
-		message_put_number(to, place.instruction.class);
-		message_put_string(to, place.instruction.text);
+		struct place_answer *place = &answer.places[i];
+
+		describe_instruction(image, question->probes[i].offset, &place->instruction);
+		name_function(&allocator, &question->probes[i], place->function);
 	}
+	findings_message_put_answer(to, question, &answer);
 	allocator_deinit(&allocator);
+	file_answers_deinit(&answer, 1);
 	return err;
 }
 

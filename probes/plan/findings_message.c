@@ -30,6 +30,19 @@ void findings_message_put_wish(FILE *to, bool is_wanted, const struct debug_symb
 	message_put_number(to, id->crc);
 }
 
+void findings_message_put_answer(FILE *to, const struct file_question *question,
+				 const struct file_answer *answer)
+{
+	message_put_number(to, answer->has_build_hash);
+	message_put_number(to, answer->build_hash);
+	message_put_string(to, answer->allocator);
+	for (size_t i = 0; i < question->nr; i++) {
+		message_put_string(to, answer->places[i].function);
+		message_put_number(to, answer->places[i].instruction.class);
+		message_put_string(to, answer->places[i].instruction.text);
+	}
+}
+
 int findings_message_get(struct message_reader *reader, struct file_findings *ret)
 {
 	int err = (int)message_get_number(reader, -4095, 0);

@@ -50,6 +50,9 @@ struct file_answer {
 void findings_message_put(FILE *to, int err, const struct file_findings *findings);
 /* @id is that of the debug file, if it is wanted. */
 void findings_message_put_wish(FILE *to, bool is_wanted, const struct debug_symbols_id *id);
+/* @answer: to @question, of an ELF file that was not left out. */
+void findings_message_put_answer(FILE *to, const struct file_question *question,
+				 const struct file_answer *answer);
 
 /* Returns the analysis's error. */
 int findings_message_get(struct message_reader *reader, struct file_findings *ret);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * make_corpus DIR: writes the fuzzers' first inputs below DIR/file, DIR/event, DIR/script,
- * DIR/core, DIR/broker and DIR/answer. The unit tests' writers make the recordings and the core
- * file.
+ * make_corpus DIR ALLOCATOR: writes the fuzzers' first inputs below DIR, those of fuzz_NAME to
+ * DIR/NAME. The unit tests' writers make the recordings and the core file. ALLOCATOR: the ELF file
+ * that allocator.c makes.
  */
+#include "test/fuzz/corpus.h"
+
 #include "common/broker/broker.h"
 #include "test/support/heap_image.h"
 #include "test/support/perf_data_writer.h"
@@ -30,17 +32,21 @@ static const char script[] =
 	"prog  7/7 [001] 1.000006: PERF_RECORD_LOST lost 12\n"
 	"prog  7/7 [001] 1.000007: PERF_RECORD_COMM exec: a b:7/7\n";
 
-static void write_file(const char *dir, const char *name, const void *bytes, size_t nr)
+void corpus_fail(const char *what)
+{
+	fprintf(stderr, "make_corpus: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+void corpus_write(const char *dir, const char *name, const void *bytes, size_t nr)
 {
 	char path[4096];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	file = fopen(path, "w");
-	if (!file || fwrite(bytes, nr, 1, file) != 1 || fclose(file)) {
-		fprintf(stderr, "make_corpus: %s: %s\n", path, strerror(errno));
-		exit(1);
-	}
+	if (!file || fwrite(bytes, nr, 1, file) != 1 || fclose(file))
+		corpus_fail(path);
 }
 
 static void add_events(struct perf_data_writer *writer, bool with_stack)
@@ -93,7 +99,7 @@ static void write_recordings(const char *dir, const char *prefix,
 		uint8_t *image = perf_data_image(writer, (enum perf_data_form)form, &nr);
 
 		snprintf(name, sizeof(name), "%s-%s", prefix, forms[form]);
-		write_file(dir, name, image, nr);
+		corpus_write(dir, name, image, nr);
 		free(image);
 	}
 	perf_data_writer_destroy(writer);
@@ -122,12 +128,12 @@ static void write_core(const char *dir)
 	heap_image_set(&image, HEAP_IMAGE_DATA + 8, blocks[5]);
 	image.snapshot.threads[0].registers.general[0].value = blocks[6] - 16;
 	core = heap_image_core(&image, &nr);
-	write_file(dir, "heap", core, nr);
+	corpus_write(dir, "heap", core, nr);
 	free(core);
 	/* A chunk that seems to reach around the address space */
 	heap_image_set(&image, blocks[1] - 8, UINT64_MAX - (64 << 20));
 	core = heap_image_core(&image, &nr);
-	write_file(dir, "huge-chunk", core, nr);
+	corpus_write(dir, "huge-chunk", core, nr);
 	free(core);
 	heap_image_deinit(&image);
 }
@@ -148,8 +154,22 @@ static void write_requests(const char *dir)
 		memcpy(to + 26, text, sizeof(text) - 1);
 		to += 26 + sizeof(text) - 1;
 	}
-	write_file(dir, "requests", bytes, (size_t)(to - bytes));
+	corpus_write(dir, "requests", bytes, (size_t)(to - bytes));
 }
+
+/* Copies @path, if it is small. */
+static void copy_file(const char *dir, const char *path)
+{
+	static uint8_t bytes[1 << 20];
+	FILE *file = fopen(path, "r");
+	size_t nr = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+
+	if (!nr || !feof(file) || fclose(file))
+		corpus_fail(path);
+	corpus_write(dir, "allocator", bytes, nr);
+}
+
+enum kind { ANSWER, BROKER, CORE, ELF, EVENT, FILES, SCRIPT, NR_KINDS };
 
 int main(int argc, char **argv)
 {
@@ -158,27 +178,30 @@ int main(int argc, char **argv)
 			       PERF_SAMPLE_STACK_USER,
 		.regs_mask = 0x1c0,
 	};
-	static const char *const kinds[] = {"file", "event", "script", "core", "broker", "answer"};
-	char dirs[6][4000];
+	static const char *const names[NR_KINDS] = {
+		[ANSWER] = "answer", [BROKER] = "broker", [CORE] = "core",     [ELF] = "elf",
+		[EVENT] = "event",   [FILES] = "file",	  [SCRIPT] = "script",
+	};
+	static char dirs[NR_KINDS][4000];
 	uint64_t event[64] = {PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN};
 
-	if (argc != 2) {
-		fputs("usage: make_corpus DIR\n", stderr);
+	if (argc != 3) {
+		fputs("usage: make_corpus DIR ALLOCATOR\n", stderr);
 		return 2;
 	}
 	mkdir(argv[1], 0777);
-	for (int i = 0; i < 6; i++) {
-		snprintf(dirs[i], sizeof(dirs[i]), "%s/%s", argv[1], kinds[i]);
+	for (int i = 0; i < NR_KINDS; i++) {
+		snprintf(dirs[i], sizeof(dirs[i]), "%s/%s", argv[1], names[i]);
 		mkdir(dirs[i], 0777);
 	}
-	write_recordings(dirs[0], "chains", NULL);
-	write_recordings(dirs[0], "dumps", &dumps);
+	corpus_write_answers(dirs[ANSWER], argv[2]);
+	write_requests(dirs[BROKER]);
+	write_core(dirs[CORE]);
+	copy_file(dirs[ELF], argv[2]);
 	event[9] = PERF_RECORD_SAMPLE;
-	write_file(dirs[1], "sample", event, sizeof(event));
-	write_core(dirs[3]);
-	write_requests(dirs[4]);
-	/* All parts, of zeros. */
-	write_file(dirs[5], "zeros", (const uint8_t[512]){15}, 512);
-	write_file(dirs[2], "text", script, sizeof(script) - 1);
+	corpus_write(dirs[EVENT], "sample", event, sizeof(event));
+	write_recordings(dirs[FILES], "chains", NULL);
+	write_recordings(dirs[FILES], "dumps", &dumps);
+	corpus_write(dirs[SCRIPT], "text", script, sizeof(script) - 1);
 	return 0;
 }
