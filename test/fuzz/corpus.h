@@ -14,4 +14,7 @@ void corpus_write(const char *dir, const char *name, const void *bytes, size_t n
 /* What the analysis of the allocator at @path says, as fuzz_answer takes it. */
 void corpus_write_answers(const char *dir, const char *path);
 
+/* Stack dumps and small files with call frame information, as fuzz_unwind takes them. */
+void corpus_write_unwind(const char *dir);
+
 #endif

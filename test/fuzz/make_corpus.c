@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * make_corpus DIR ALLOCATOR: writes the fuzzers' first inputs below DIR, those of fuzz_NAME to
- * DIR/NAME. The unit tests' writers make the recordings and the core file. ALLOCATOR: the ELF file
- * that allocator.c makes.
+ * make_corpus DIR LIBRARIES: writes the fuzzers' first inputs below DIR, those of fuzz_NAME to
+ * DIR/NAME. The unit tests' writers make the recordings and the core file. LIBRARIES is the
+ * directory of what CMake makes of allocator.c and named.c.
  */
 #include "test/fuzz/corpus.h"
+#include "test/fuzz/names_input.h"
 
 #include "common/broker/broker.h"
 #include "test/support/heap_image.h"
@@ -31,6 +32,27 @@ static const char script[] =
 	"prog  7/8 [001] 1.000006: PERF_RECORD_EXIT(7:8):(7:7)\n"
 	"prog  7/7 [001] 1.000006: PERF_RECORD_LOST lost 12\n"
 	"prog  7/7 [001] 1.000007: PERF_RECORD_COMM exec: a b:7/7\n";
+
+/* Of V8 and .NET; pieces that overlap. */
+static const char perf_map[] = "7f0000001000 40 JS:~f a.js:1:1\n"
+			       "7f0000001000 80 LazyCompile:*g b.js:2:3\n"
+			       "7f0000001020 10 void Program::Main()[OptimizedTier1]\n"
+			       "ffffffffffffff00 f0 last\n"
+			       "7f0000002000 0 empty\n"
+			       "7f0000003000 10 unfinished";
+
+static const char maps[] =
+	"55d0c0000000-55d0c0001000 r--p 00000000 fd:00 7 /bin/a (deleted)\n"
+	"55d0c0001000-55d0c0003000 r-xp 00001000 fd:00 7                  /bin/a b\n"
+	"55d0c1000000-55d0c1021000 rw-p 00000000 00:00 0                  [heap]\n"
+	"7f0000000000-7f0000008000 r-xp 00002000 fd:00 8                  /lib/x\\012y\n"
+	"7f0000004000-7f0000005000 rwxp 00000000 00:01 9                  /memfd:code (deleted)\n"
+	"7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                  [stack]\n"
+	"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0          [vsyscall]\n";
+
+static const char process_stat[] =
+	"7 (a) b) S 1 7 7 34816 7 4194304 9 0 0 0 1 2 0 0 20 0 3 0 12345 6 7\n"
+	"TracerPid:\t8\nNSpid:\t7\t1\n";
 
 void corpus_fail(const char *what)
 {
@@ -157,19 +179,41 @@ static void write_requests(const char *dir)
 	corpus_write(dir, "requests", bytes, (size_t)(to - bytes));
 }
 
-/* Copies @path, if it is small. */
-static void copy_file(const char *dir, const char *path)
-{
-	static uint8_t bytes[1 << 20];
-	FILE *file = fopen(path, "r");
-	size_t nr = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+#define MAX_LIBRARY (1 << 20)
 
+/* Writes @head and the library at @path. */
+static void write_library(const char *dir, const char *name, const void *head, size_t nr_head,
+			  const char *path)
+{
+	static uint8_t bytes[MAX_LIBRARY];
+	FILE *file = fopen(path, "r");
+	size_t nr;
+
+	if (nr_head)
+		memcpy(bytes, head, nr_head);
+	nr = file ? fread(bytes + nr_head, 1, sizeof(bytes) - nr_head, file) : 0;
 	if (!nr || !feof(file) || fclose(file))
 		corpus_fail(path);
-	corpus_write(dir, "allocator", bytes, nr);
+	corpus_write(dir, name, bytes, nr_head + nr);
 }
 
-enum kind { ANSWER, BROKER, CORE, ELF, EVENT, FILES, SCRIPT, NR_KINDS };
+/* Each library in each role. Their code begins below 0x400. */
+static void write_named(const char *dir, const char *libraries)
+{
+	static const char *const forms[] = {"plain", "compressed"};
+
+	for (int i = 0; i < 2 * NAMES_NR_ROLES; i++) {
+		const struct names_input input = {
+			.role = (uint8_t)(i / 2), .step = 13, .first = 0x300, .line = 31};
+		char name[64], path[4096];
+
+		snprintf(name, sizeof(name), "%s-%d", forms[i % 2], i / 2);
+		snprintf(path, sizeof(path), "%s/libfuzz_named_%s.so", libraries, forms[i % 2]);
+		write_library(dir, name, &input, sizeof(input), path);
+	}
+}
+
+enum kind { ANSWER, BROKER, CORE, ELF, EVENT, FILES, JIT, NAMES, PROC, SCRIPT, UNWIND, NR_KINDS };
 
 int main(int argc, char **argv)
 {
@@ -180,13 +224,14 @@ int main(int argc, char **argv)
 	};
 	static const char *const names[NR_KINDS] = {
 		[ANSWER] = "answer", [BROKER] = "broker", [CORE] = "core",     [ELF] = "elf",
-		[EVENT] = "event",   [FILES] = "file",	  [SCRIPT] = "script",
+		[EVENT] = "event",   [FILES] = "file",	  [JIT] = "jit",       [NAMES] = "names",
+		[PROC] = "proc",     [SCRIPT] = "script", [UNWIND] = "unwind",
 	};
-	static char dirs[NR_KINDS][4000];
+	static char dirs[NR_KINDS][4000], allocator[4096];
 	uint64_t event[64] = {PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN};
 
 	if (argc != 3) {
-		fputs("usage: make_corpus DIR ALLOCATOR\n", stderr);
+		fputs("usage: make_corpus DIR LIBRARIES\n", stderr);
 		return 2;
 	}
 	mkdir(argv[1], 0777);
@@ -194,14 +239,20 @@ int main(int argc, char **argv)
 		snprintf(dirs[i], sizeof(dirs[i]), "%s/%s", argv[1], names[i]);
 		mkdir(dirs[i], 0777);
 	}
-	corpus_write_answers(dirs[ANSWER], argv[2]);
+	snprintf(allocator, sizeof(allocator), "%s/libfuzz_allocator.so", argv[2]);
+	corpus_write_answers(dirs[ANSWER], allocator);
 	write_requests(dirs[BROKER]);
 	write_core(dirs[CORE]);
-	copy_file(dirs[ELF], argv[2]);
+	write_library(dirs[ELF], "allocator", NULL, 0, allocator);
 	event[9] = PERF_RECORD_SAMPLE;
 	corpus_write(dirs[EVENT], "sample", event, sizeof(event));
 	write_recordings(dirs[FILES], "chains", NULL);
 	write_recordings(dirs[FILES], "dumps", &dumps);
+	corpus_write(dirs[JIT], "map", perf_map, sizeof(perf_map) - 1);
+	write_named(dirs[NAMES], argv[2]);
+	corpus_write(dirs[PROC], "maps", maps, sizeof(maps) - 1);
+	corpus_write(dirs[PROC], "stat", process_stat, sizeof(process_stat) - 1);
 	corpus_write(dirs[SCRIPT], "text", script, sizeof(script) - 1);
+	corpus_write_unwind(dirs[UNWIND]);
 	return 0;
 }
