@@ -1,20 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Takes any bytes as an ELF file of a target: its symbols, notes and unwind information, the
- * allocator in it, and where its probes go. Then takes what was planned, with some bytes changed,
- * as what a process that the file has taken over might send.
+ * allocator in it, and where its probes go, also those on functions that the user names. Then takes
+ * what was planned, with some bytes changed, as what a process that the file has taken over might
+ * send.
  */
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/debug_symbols.h"
 #include "probes/plan/plan_message.h"
 #include "probes/plan/probe_plan.h"
+#include "probes/resources/resource_targets.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define NR_PAIRS 3
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct resource_specs specs;
+
+/* Functions of the first input, by name and by place, with results and with pointers to them. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	static const char *const pairs[NR_PAIRS] = {
+		"malloc|calloc:ret size=arg1 / free:arg1",
+		"by_pointer=posix_memalign:*arg1 fail!=0 / realloc:arg1",
+		"by_place=file+0x3b0:ret fail<0 / file+0x4a0:arg2",
+	};
+
+	(void)argc;
+	(void)argv;
+	for (int i = 0; i < NR_PAIRS; i++)
+		if (resource_specs_add(&specs, i == 1 ? "--ref" : "--pair", pairs[i]))
+			abort();
+	return 0;
+}
+
+static void plan_pairs(const struct mapped_file *file, const struct elf_image *image)
+{
+	struct found_functions found[NR_PAIRS] = {0};
+	struct probe_set set = {0};
+
+	if (image->is_native)
+		resource_targets_plan(&set, file, image, NULL, &specs, found);
+	probe_set_deinit(&set);
+}
 
 static void plan(const struct mapped_file *file, bool with_operators, struct probe_set *ret)
 {
@@ -34,6 +68,7 @@ static void plan(const struct mapped_file *file, bool with_operators, struct pro
 		if (allocator_init(&allocator, &image, with_operators) == 0)
 			probe_plan_file(ret, &source, &allocator);
 		allocator_deinit(&allocator);
+		plan_pairs(file, &image);
 		elf_image_deinit(&image);
 	}
 	analysis_limit_end();
