@@ -41,6 +41,16 @@ static const char perf_map[] = "7f0000001000 40 JS:~f a.js:1:1\n"
 			       "7f0000002000 0 empty\n"
 			       "7f0000003000 10 unfinished";
 
+/* The first byte: a summary, for a terminal of 20 columns. */
+static const char live_state[] =
+	"\x53# leaks 2\n"
+	"# summary end=70.000000000\n"
+	"\n# live: written=1700000000.5 every=10.0 ended=0 left_out=3\n"
+	"screen Growing by 3 KiB per minute since 1 m: f() in /bin/a, which is called by others\n"
+	"screen \xe2\x96\x81\xe2\x96\x84\xe2\x96\x88 12.5 MiB\n"
+	"screen\n"
+	"screen   f+0x1  a.c:3  (/bin/x)\n";
+
 static const char maps[] =
 	"55d0c0000000-55d0c0001000 r--p 00000000 fd:00 7 /bin/a (deleted)\n"
 	"55d0c0001000-55d0c0003000 r-xp 00001000 fd:00 7                  /bin/a b\n"
@@ -213,7 +223,21 @@ static void write_named(const char *dir, const char *libraries)
 	}
 }
 
-enum kind { ANSWER, BROKER, CORE, ELF, EVENT, FILES, JIT, NAMES, PROC, SCRIPT, UNWIND, NR_KINDS };
+enum kind {
+	ANSWER,
+	BROKER,
+	CORE,
+	ELF,
+	EVENT,
+	FILES,
+	JIT,
+	LIVE,
+	NAMES,
+	PROC,
+	SCRIPT,
+	UNWIND,
+	NR_KINDS
+};
 
 int main(int argc, char **argv)
 {
@@ -224,8 +248,8 @@ int main(int argc, char **argv)
 	};
 	static const char *const names[NR_KINDS] = {
 		[ANSWER] = "answer", [BROKER] = "broker", [CORE] = "core",     [ELF] = "elf",
-		[EVENT] = "event",   [FILES] = "file",	  [JIT] = "jit",       [NAMES] = "names",
-		[PROC] = "proc",     [SCRIPT] = "script", [UNWIND] = "unwind",
+		[EVENT] = "event",   [FILES] = "file",	  [JIT] = "jit",       [LIVE] = "live",
+		[NAMES] = "names",   [PROC] = "proc",	  [SCRIPT] = "script", [UNWIND] = "unwind",
 	};
 	static char dirs[NR_KINDS][4000], allocator[4096];
 	uint64_t event[64] = {PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN};
@@ -249,6 +273,7 @@ int main(int argc, char **argv)
 	write_recordings(dirs[FILES], "chains", NULL);
 	write_recordings(dirs[FILES], "dumps", &dumps);
 	corpus_write(dirs[JIT], "map", perf_map, sizeof(perf_map) - 1);
+	corpus_write(dirs[LIVE], "summary", live_state, sizeof(live_state) - 1);
 	write_named(dirs[NAMES], argv[2]);
 	corpus_write(dirs[PROC], "maps", maps, sizeof(maps) - 1);
 	corpus_write(dirs[PROC], "stat", process_stat, sizeof(process_stat) - 1);
