@@ -124,7 +124,7 @@ static uint64_t child_cpu_ns(clockid_t clock)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* When the child is ended, if it does not write more of its reply. */
+/* When the child is ended, if no further part of its reply is complete. */
 struct deadline {
 	clockid_t clock; /* the child's */
 	uint64_t cpu_ns, elapsed_ns;
@@ -142,19 +142,16 @@ static bool deadline_is_reached(const struct deadline *deadline)
 	       clock_now_ns() > deadline->elapsed_ns;
 }
 
-/* Reads what the pipes hold. Returns how many of them ended. *@ret_replied: a reply came. */
-static int read_ready(struct pollfd polled[NR_PIPES], struct inflow flows[NR_PIPES],
-		      bool *ret_replied)
+/* Reads what the pipes hold. Returns how many of them ended. */
+static int read_ready(struct pollfd polled[NR_PIPES], struct inflow flows[NR_PIPES])
 {
 	int nr_ended = 0;
 
-	*ret_replied = false;
 	for (int i = 0; i < NR_PIPES; i++) {
 		if (polled[i].fd < 0 || !polled[i].revents)
 			continue;
 		switch (read_some(polled[i].fd, &flows[i])) {
 		case 1:
-			*ret_replied |= i == REPLY;
 			break;
 		case 0:
 			polled[i].fd = -1;
@@ -167,6 +164,24 @@ static int read_ready(struct pollfd polled[NR_PIPES], struct inflow flows[NR_PIP
 	return nr_ended;
 }
 
+/*
+ * Moves *@at, the end of the last complete part of what came, behind the next one. Returns false if
+ * that is not complete. *@ret_from: its first byte.
+ */
+static bool next_part(const char *bytes, size_t size_bytes, size_t *at, size_t *ret_from)
+{
+	uint64_t size;
+
+	if (size_bytes - *at < sizeof(size))
+		return false;
+	memcpy(&size, bytes + *at, sizeof(size));
+	if (size > size_bytes - *at - sizeof(size))
+		return false;
+	*ret_from = *at + sizeof(size);
+	*at = *ret_from + size;
+	return true;
+}
+
 /* Reads what the child writes until it ends, or has used up the time of a part. */
 static int read_pipes(const struct sandbox_task *task, pid_t child, const int fds[NR_PIPES],
 		      struct inflow flows[NR_PIPES])
@@ -175,7 +190,7 @@ static int read_pipes(const struct sandbox_task *task, pid_t child, const int fd
 					  {.fd = fds[MESSAGES], .events = POLLIN}};
 	struct deadline deadline = {0};
 	int nr_open = NR_PIPES, err = clock_getcpuclockid(child, &deadline.clock);
-	bool replied;
+	size_t nr_parts = 0, at = 0, from;
 
 	if (err)
 		return -err;
@@ -188,9 +203,13 @@ static int read_pipes(const struct sandbox_task *task, pid_t child, const int fd
 				return -errno;
 			continue;
 		}
-		nr_open -= read_ready(polled, flows, &replied);
-		if (replied)
+		nr_open -= read_ready(polled, flows);
+		/* Not for each byte: the child could write one now and then, for years. */
+		while (nr_parts < task->nr_parts &&
+		       next_part(flows[REPLY].bytes, flows[REPLY].size_bytes, &at, &from)) {
 			deadline_move(&deadline, task);
+			nr_parts++;
+		}
 		if (task->meanwhile)
 			task->meanwhile(task->meanwhile_context);
 	}
@@ -200,21 +219,14 @@ static int read_pipes(const struct sandbox_task *task, pid_t child, const int fd
 /* Splits the reply into its parts. What is not as this program writes it ends them. */
 static int split(struct sandbox_reply *ret, size_t max_parts)
 {
-	size_t from = 0, to = 0;
+	size_t at = 0, from, to = 0;
 
 	ret->part_ends = calloc(max_parts + 1, sizeof(*ret->part_ends));
 	if (!ret->part_ends)
 		return -ENOMEM;
-	while (ret->nr_parts < max_parts && ret->size_bytes - from >= sizeof(uint64_t)) {
-		uint64_t size;
-
-		memcpy(&size, ret->bytes + from, sizeof(size));
-		from += sizeof(size);
-		if (size > ret->size_bytes - from)
-			break;
-		memmove(ret->bytes + to, ret->bytes + from, size);
-		from += size;
-		to += size;
+	while (ret->nr_parts < max_parts && next_part(ret->bytes, ret->size_bytes, &at, &from)) {
+		memmove(ret->bytes + to, ret->bytes + from, at - from);
+		to += at - from;
 		ret->part_ends[ret->nr_parts++] = to;
 	}
 	ret->size_bytes = to;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -117,6 +118,41 @@ static void test_crash(void **state)
 	assert_int_equal(reply.nr_parts, 1);
 	assert_int_equal(reply.part_ends[0], 8);
 	assert_int_equal(reply.size_bytes, 8);
+	sandbox_reply_deinit(&reply);
+}
+
+/* Writes a byte to the pipe itself, whose number it finds, whenever it has slept a while. */
+static void dribble(void *context, size_t nr, FILE *reply)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	int word = 0, pipe_fd = -1;
+
+	(void)context;
+	(void)nr;
+	(void)reply;
+	for (int fd = 3; fd < 100 && pipe_fd < 0; fd++)
+		if (fd != given_fd && write(fd, "x", 1) == 1)
+			pipe_fd = fd;
+	while (write(pipe_fd, "x", 1) == 1)
+		syscall(SYS_futex, &word, FUTEX_WAIT, 0, &pause, NULL, 0);
+	_exit(0);
+}
+
+static void test_dribble(void **state)
+{
+	const struct sandbox_task task = {
+		.run = dribble,
+		.nr_parts = 1,
+		.fds = &given_fd,
+		.nr_fds = 1,
+		.cpu_ns = 100 * PART_NS,
+		.elapsed_ns = PART_NS / 4,
+	};
+	struct sandbox_reply reply;
+
+	(void)state;
+	assert_int_equal(sandbox_run(&task, &reply), 0);
+	assert_int_equal(reply.nr_parts, 0);
 	sandbox_reply_deinit(&reply);
 }
 
@@ -265,9 +301,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_gained), cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_sleep),	       cmocka_unit_test(test_hang),
-		cmocka_unit_test(test_forged_reply),   cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_bad_messages),
+		cmocka_unit_test(test_sleep),	       cmocka_unit_test(test_dribble),
+		cmocka_unit_test(test_hang),	       cmocka_unit_test(test_forged_reply),
+		cmocka_unit_test(test_messages),       cmocka_unit_test(test_bad_messages),
 	};
 
 	given_fd = memfd_create("given", 0);
