@@ -10,6 +10,15 @@
 #define SIGNAL_CONTEXT_BYTES 1024	/* siginfo_t and ucontext_t, which unwinding needs */
 #define SIGNAL_MAX_BYTES     (64 << 10) /* of a signal's frame, with all registers */
 
+/* True if the file that is mapped there may have the byte, if it has @span bytes of addresses. */
+static bool may_have(const struct mapping *mapping, uint64_t span, uint64_t address)
+{
+	/* No sums, which wrap: a file may claim any span. */
+	return address < mapping->start	 ? mapping->start - address <= span
+	       : address >= mapping->end ? address - mapping->end < span
+					 : true;
+}
+
 /*
  * Explains a word that cannot be read. libdwfl's reader also knows memory that a module's file
  * holds. Finding that file is left to it, because only broken stacks lead there.
@@ -23,11 +32,9 @@ static enum step unreadable(struct walk *walk, uint64_t address)
 		return STEP_TRUNCATED;
 	}
 	for (size_t i = address_space_neighbours(walk->space, address, near); i--;) {
-		uint64_t span = module_span(near[i]->module);
-
 		if (near[i]->module->jit_pid)
 			continue; /* no file holds it */
-		if (address >= near[i]->start - span && address < near[i]->end + span)
+		if (may_have(near[i], module_span(near[i]->module), address))
 			return STEP_TOO_COMPLEX;
 	}
 	return STEP_LOST;
