@@ -3,17 +3,18 @@
  * Takes any bytes as an ELF file of a target: its symbols, notes and unwind information, the
  * allocator in it, and where its probes go, also those on functions that the user names. Then takes
  * what was planned, with some bytes changed, as what a process that the file has taken over might
- * send.
+ * send. The size of the input says whether operators count, and whether the file is taken apart
+ * into a stripped one and its debug file.
  */
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/debug_symbols.h"
 #include "probes/plan/plan_message.h"
 #include "probes/plan/probe_plan.h"
 #include "probes/resources/resource_targets.h"
+#include "test/fuzz/elf_input.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define NR_PAIRS 3
@@ -50,10 +51,11 @@ static void plan_pairs(const struct mapped_file *file, const struct elf_image *i
 	probe_set_deinit(&set);
 }
 
-static void plan(const struct mapped_file *file, bool with_operators, struct probe_set *ret)
+/* @debug_fd: what may be the debug file. */
+static void plan(const struct mapped_file *file, int debug_fd, bool with_operators,
+		 struct probe_set *ret)
 {
-	const struct debug_symbols_files debug = {.fds = {file->fd}, .nr = 1};
-	struct debug_symbols_id wanted;
+	struct debug_symbols_files debug = {.fds = {debug_fd}, .nr = 1};
 	struct allocator allocator;
 	struct elf_image image;
 
@@ -63,7 +65,7 @@ static void plan(const struct mapped_file *file, bool with_operators, struct pro
 		const struct probe_source source = {file->fd, &image, &file->stat, file->path,
 						    file->display};
 
-		if (debug_symbols_are_wanted(&image, &wanted))
+		if (debug_symbols_are_wanted(&image, &debug.id))
 			debug_symbols_try(&image, &debug);
 		if (allocator_init(&allocator, &image, with_operators) == 0)
 			probe_plan_file(ret, &source, &allocator);
@@ -109,19 +111,21 @@ static void send_forged(const struct mapped_file *file, const struct probe_set *
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const int whole = elf_input_create(), stripped = elf_input_create();
 	struct mapped_file file = {
-		.fd = memfd_create("elf", MFD_CLOEXEC),
+		.fd = size & 2 ? stripped : whole,
 		.path = (char[]){"/file"},
 		.display = (char[]){"/file"},
 	};
 	struct probe_set set;
 
-	if (file.fd < 0 || (size && write(file.fd, data, size) != (ssize_t)size) ||
-	    fstat(file.fd, &file.stat))
-		abort();
-	plan(&file, size % 2, &set);
+	elf_input_write(whole, data, size);
+	elf_input_write_stripped(stripped, data, size);
+	elf_input_require(fstat(file.fd, &file.stat) == 0);
+	plan(&file, whole, size & 1, &set);
 	send_forged(&file, &set, data + size / 2, size / 2);
 	probe_set_deinit(&set);
-	close(file.fd);
+	close(whole);
+	close(stripped);
 	return 0;
 }

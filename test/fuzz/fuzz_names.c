@@ -6,14 +6,13 @@
  */
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/function_lines.h"
+#include "test/fuzz/elf_input.h"
 #include "test/fuzz/names_input.h"
 #include "unwind/stacks/stack_store.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,12 +30,6 @@ static char stripped_path[64];
 static int fd, stripped_fd;
 static FILE *out; /* nowhere */
 
-static void require(bool is_true)
-{
-	if (!is_true)
-		abort();
-}
-
 static void remove_directory(void)
 {
 	static const char *const names[] = {debug_name, "/.build-id/01", "/.build-id", ""};
@@ -51,29 +44,10 @@ static void remove_directory(void)
 
 static int make_file(char ret_path[static 64])
 {
-	int new = memfd_create("file", MFD_CLOEXEC);
+	int new = elf_input_create();
 
-	require(new >= 0);
 	snprintf(ret_path, 64, "/proc/self/fd/%d", new);
 	return new;
-}
-
-static void write_file(int to, const uint8_t *data, size_t size)
-{
-	require(ftruncate(to, 0) == 0 && (!size || pwrite(to, data, size, 0) == (ssize_t)size));
-}
-
-/* The same file without sections, of which the file may be the debug file. */
-static void strip(size_t size)
-{
-	const Elf64_Ehdr none = {0};
-
-	if (size < sizeof(none))
-		return;
-	require(pwrite(stripped_fd, &none.e_shoff, sizeof(none.e_shoff),
-		       offsetof(Elf64_Ehdr, e_shoff)) > 0 &&
-		pwrite(stripped_fd, &none.e_shnum, 2 * sizeof(none.e_shnum),
-		       offsetof(Elf64_Ehdr, e_shnum)) > 0);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -84,14 +58,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	unsetenv("DEBUGINFOD_URLS");
 	out = fopen("/dev/null", "w");
-	require(out && mkdtemp(directory) && atexit(remove_directory) == 0);
+	elf_input_require(out && mkdtemp(directory) && atexit(remove_directory) == 0);
 	snprintf(name, sizeof(name), "%s/.build-id", directory);
-	require(mkdir(name, 0700) == 0);
+	elf_input_require(mkdir(name, 0700) == 0);
 	snprintf(name, sizeof(name), "%s/.build-id/01", directory);
-	require(mkdir(name, 0700) == 0);
+	elf_input_require(mkdir(name, 0700) == 0);
 	fd = make_file(path);
 	snprintf(name, sizeof(name), "%s%s", directory, debug_name);
-	require(symlink(path, name) == 0);
+	elf_input_require(symlink(path, name) == 0);
 	stripped_fd = make_file(stripped_path);
 	return 0;
 }
@@ -102,8 +76,9 @@ static void name_frames(struct stack_store *store, uint32_t id)
 		const struct stack_frame *frames;
 		size_t nr;
 
-		require(stack_store_frames(store, id, i, &frames, &nr) == 0);
-		require(nr >= 1 && nr <= STACK_MAX_INLINED + 1 && !frames[nr - 1].inlined);
+		elf_input_require(stack_store_frames(store, id, i, &frames, &nr) == 0);
+		elf_input_require(nr >= 1 && nr <= STACK_MAX_INLINED + 1 &&
+				  !frames[nr - 1].inlined);
 		for (size_t j = 0; j < nr; j++)
 			stack_frame_print(&frames[j], out);
 	}
@@ -130,9 +105,9 @@ static void name_addresses(const struct names_input *input)
 
 	for (uint64_t i = 0; i < NR_ADDRESSES; i++)
 		addresses[i] = LOAD_ADDRESS + input->first + i * input->step;
-	require(stack_store_create(&options, &store) == 0);
-	require(stack_store_map(store, &mapping) == 0);
-	require(stack_store_add_callchain(store, 1, addresses, NR_ADDRESSES, &id) == 0);
+	elf_input_require(stack_store_create(&options, &store) == 0);
+	elf_input_require(stack_store_map(store, &mapping) == 0);
+	elf_input_require(stack_store_add_callchain(store, 1, addresses, NR_ADDRESSES, &id) == 0);
 	name_frames(store, id);
 	stack_store_destroy(store);
 }
@@ -168,9 +143,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&input, data, sizeof(input));
 	data += sizeof(input);
 	size -= sizeof(input);
-	write_file(fd, data, size);
-	write_file(stripped_fd, data, size);
-	strip(size);
+	elf_input_write(fd, data, size);
+	elf_input_write_stripped(stripped_fd, data, size);
 	name_addresses(&input);
 	find_line(&input);
 	return 0;

@@ -2,7 +2,7 @@
 /*
  * make_corpus DIR LIBRARIES: writes the fuzzers' first inputs below DIR, those of fuzz_NAME to
  * DIR/NAME. The unit tests' writers make the recordings and the core file. LIBRARIES is the
- * directory of what CMake makes of allocator.c and named.c.
+ * directory of what CMake makes of allocator.c, libc.c and named.c.
  */
 #include "test/fuzz/corpus.h"
 #include "test/fuzz/names_input.h"
@@ -191,9 +191,9 @@ static void write_requests(const char *dir)
 
 #define MAX_LIBRARY (1 << 20)
 
-/* Writes @head and the library at @path. */
+/* Writes @head, the library at @path, and @nr_tail zeros. */
 static void write_library(const char *dir, const char *name, const void *head, size_t nr_head,
-			  const char *path)
+			  const char *path, size_t nr_tail)
 {
 	static uint8_t bytes[MAX_LIBRARY];
 	FILE *file = fopen(path, "r");
@@ -201,10 +201,25 @@ static void write_library(const char *dir, const char *name, const void *head, s
 
 	if (nr_head)
 		memcpy(bytes, head, nr_head);
-	nr = file ? fread(bytes + nr_head, 1, sizeof(bytes) - nr_head, file) : 0;
+	nr = file ? fread(bytes + nr_head, 1, sizeof(bytes) - nr_head - nr_tail, file) : 0;
 	if (!nr || !feof(file) || fclose(file))
 		corpus_fail(path);
-	corpus_write(dir, name, bytes, nr_head + nr);
+	memset(bytes + nr_head + nr, 0, nr_tail);
+	corpus_write(dir, name, bytes, nr_head + nr + nr_tail);
+}
+
+/* Each library with sizes that differ in the bits by which fuzz_elf decides. */
+static void write_elf(const char *dir, const char *libraries)
+{
+	static const char *const names[] = {"allocator", "libc"};
+
+	for (size_t i = 0; i < 2 * 4; i++) {
+		char name[64], path[4096];
+
+		snprintf(name, sizeof(name), "%s-%zu", names[i / 4], i % 4);
+		snprintf(path, sizeof(path), "%s/libfuzz_%s.so", libraries, names[i / 4]);
+		write_library(dir, name, NULL, 0, path, i % 4);
+	}
 }
 
 /* Each library in each role. Their code begins below 0x400. */
@@ -219,7 +234,7 @@ static void write_named(const char *dir, const char *libraries)
 
 		snprintf(name, sizeof(name), "%s-%d", forms[i % 2], i / 2);
 		snprintf(path, sizeof(path), "%s/libfuzz_named_%s.so", libraries, forms[i % 2]);
-		write_library(dir, name, &input, sizeof(input), path);
+		write_library(dir, name, &input, sizeof(input), path, 0);
 	}
 }
 
@@ -267,7 +282,7 @@ int main(int argc, char **argv)
 	corpus_write_answers(dirs[ANSWER], allocator);
 	write_requests(dirs[BROKER]);
 	write_core(dirs[CORE]);
-	write_library(dirs[ELF], "allocator", NULL, 0, allocator);
+	write_elf(dirs[ELF], argv[2]);
 	event[9] = PERF_RECORD_SAMPLE;
 	corpus_write(dirs[EVENT], "sample", event, sizeof(event));
 	write_recordings(dirs[FILES], "chains", NULL);
