@@ -14,6 +14,9 @@ void corpus_write(const char *dir, const char *name, const void *bytes, size_t n
 /* What the analysis of the allocator at @path says, as fuzz_answer takes it. */
 void corpus_write_answers(const char *dir, const char *path);
 
+/* Recordings: of each form, with each kind of event, compressed ones. */
+void corpus_write_recordings(const char *dir);
+
 /* Stack dumps and small files with call frame information, as fuzz_unwind takes them. */
 void corpus_write_unwind(const char *dir);
 

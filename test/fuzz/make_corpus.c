@@ -81,62 +81,6 @@ void corpus_write(const char *dir, const char *name, const void *bytes, size_t n
 		corpus_fail(path);
 }
 
-static void add_events(struct perf_data_writer *writer, bool with_stack)
-{
-	static const uint64_t regs[3] = {0x1000, 0x7ffe0000, 0x7ffe0008};
-	static const uint8_t stack[64] = {1, 2, 3};
-	const int events[] = {
-		perf_data_add_probe(writer, "malloc", PROBE_ENTRY),
-		perf_data_add_probe(writer, "malloc", PROBE_RETURN),
-		perf_data_add_probe(writer, "free", PROBE_ENTRY),
-		perf_data_add_probe(writer, "calloc", PROBE_CALL),
-		perf_data_add_probe(writer, "posix_memalign", PROBE_STORE),
-	};
-
-	perf_data_add_newtask(writer);
-	perf_data_build_id(writer, "/lib/libc.so.6", 0xab);
-	perf_data_comm(writer, 1, 1, 0, "target", true);
-	perf_data_mmap(writer, 1, 0, 0x400000, 0x2000, 0x1000, "/bin/target");
-	for (uint64_t i = 1; i <= 10; i++) {
-		perf_data_sample(writer, &(struct perf_data_sample){
-						 .event = events[i % 5],
-						 .pid = 1,
-						 .tid = 1,
-						 .time_ns = 10 * i,
-						 .fields = (uint64_t[]){0x7000, i, i, i, i, i},
-						 .callchain = (uint64_t[]){0x400000 + i},
-						 .nr_callchain = 1,
-						 .regs = with_stack ? regs : NULL,
-						 .stack = stack,
-						 .stack_bytes = with_stack ? sizeof(stack) : 0,
-					 });
-		if (i % 4 == 0)
-			perf_data_finished_round(writer);
-	}
-	perf_data_fork(writer, 2, 2, 1, 1, 110);
-	perf_data_lost(writer, 115, 3);
-	perf_data_exit(writer, 1, 1, 120);
-}
-
-static void write_recordings(const char *dir, const char *prefix,
-			     const struct perf_data_options *options)
-{
-	static const char *const forms[] = {"file", "unfinished", "provisional", "pipe"};
-	struct perf_data_writer *writer = perf_data_writer_create(options);
-
-	add_events(writer, options && options->regs_mask);
-	for (int form = PERF_DATA_FILE; form <= PERF_DATA_PIPE; form++) {
-		char name[64];
-		size_t nr;
-		uint8_t *image = perf_data_image(writer, (enum perf_data_form)form, &nr);
-
-		snprintf(name, sizeof(name), "%s-%s", prefix, forms[form]);
-		corpus_write(dir, name, image, nr);
-		free(image);
-	}
-	perf_data_writer_destroy(writer);
-}
-
 /* A heap with a free list, a free chunk, a cycle and lost blocks, and a thread in free(). */
 static void write_core(const char *dir)
 {
@@ -249,6 +193,7 @@ enum kind {
 	LIVE,
 	NAMES,
 	PROC,
+	REPORT,
 	SCRIPT,
 	UNWIND,
 	NR_KINDS
@@ -256,15 +201,11 @@ enum kind {
 
 int main(int argc, char **argv)
 {
-	static const struct perf_data_options dumps = {
-		.sample_type = PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_REGS_USER |
-			       PERF_SAMPLE_STACK_USER,
-		.regs_mask = 0x1c0,
-	};
 	static const char *const names[NR_KINDS] = {
 		[ANSWER] = "answer", [BROKER] = "broker", [CORE] = "core",     [ELF] = "elf",
 		[EVENT] = "event",   [FILES] = "file",	  [JIT] = "jit",       [LIVE] = "live",
-		[NAMES] = "names",   [PROC] = "proc",	  [SCRIPT] = "script", [UNWIND] = "unwind",
+		[NAMES] = "names",   [PROC] = "proc",	  [REPORT] = "report", [SCRIPT] = "script",
+		[UNWIND] = "unwind",
 	};
 	static char dirs[NR_KINDS][4000], allocator[4096];
 	uint64_t event[64] = {PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN};
@@ -285,13 +226,13 @@ int main(int argc, char **argv)
 	write_elf(dirs[ELF], argv[2]);
 	event[9] = PERF_RECORD_SAMPLE;
 	corpus_write(dirs[EVENT], "sample", event, sizeof(event));
-	write_recordings(dirs[FILES], "chains", NULL);
-	write_recordings(dirs[FILES], "dumps", &dumps);
+	corpus_write_recordings(dirs[FILES]);
 	corpus_write(dirs[JIT], "map", perf_map, sizeof(perf_map) - 1);
 	corpus_write(dirs[LIVE], "summary", live_state, sizeof(live_state) - 1);
 	write_named(dirs[NAMES], argv[2]);
 	corpus_write(dirs[PROC], "maps", maps, sizeof(maps) - 1);
 	corpus_write(dirs[PROC], "stat", process_stat, sizeof(process_stat) - 1);
+	corpus_write_recordings(dirs[REPORT]);
 	corpus_write(dirs[SCRIPT], "text", script, sizeof(script) - 1);
 	corpus_write_unwind(dirs[UNWIND]);
 	return 0;
