@@ -39,6 +39,12 @@ static const struct entry entries[] = {
 	 .instructions = {0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xa8, 1}},
 	/* def_cfa_expression: the 4 bytes at rsp + 8, and rsp + 8; libdwfl is not asked */
 	{"sized", .nr = 9, .instructions = {0x0f, 7, 0x77, 8, 0x94, 4, 0x77, 8, 0x22}},
+	/* def_cfa_expression: (1 << 63) / -1, which ends the process that divides */
+	{"division", .nr = 9, .instructions = {0x0f, 7, 0x31, 0x08, 63, 0x24, 0x09, 0xff, 0x1b}},
+	/* def_cfa_expression: a jump to itself */
+	{"jump", .nr = 5, .instructions = {0x0f, 3, 0x2f, 0xfd, 0xff}},
+	/* val_expression: rbx is rsp, and an operation that libdwfl does not know */
+	{"unknown", .nr = 6, .instructions = {0x16, 3, 3, 0x77, 0, 0x97}},
 	/* the return address is undefined; rbx is in r12, rbp the same, r13 CFA + 8 */
 	{"outermost", .nr = 10, .instructions = {0x07, 16, 0x09, 3, 12, 0x08, 6, 0x14, 13, 1}},
 	/* def_cfa_offset 16; x29 at CFA - 16, x30 at CFA - 8; negate_ra_state */

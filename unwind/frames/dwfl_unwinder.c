@@ -3,6 +3,7 @@
 
 #include "common/scope.h"
 #include "unwind/frames/dump_registers.h"
+#include "unwind/frames/safe_row.h"
 #include "unwind/modules/module_file.h"
 #include "unwind/modules/module_segments.h"
 
@@ -251,29 +252,24 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 	return 0;
 }
 
-/* True if the rule for the frame's address at @vaddr has a DW_OP_deref_size. */
-static bool has_sized_load(Dwarf_CFI *cfi, Dwarf_Addr vaddr)
+/* True if @cfi has a row for @vaddr that libdwfl cannot be trusted with. */
+static bool has_unsafe_row(Dwarf_CFI *cfi, Dwarf_Addr vaddr)
 {
 	Dwarf_Frame *row = NULL;
-	Dwarf_Op *ops;
-	bool has = false;
-	size_t nr;
+	bool is_unsafe;
 
 	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr, &row))
 		return false;
-	if (dwarf_frame_cfa(row, &ops, &nr) == 0)
-		for (size_t i = 0; i < nr; i++)
-			has |= ops[i].atom == DW_OP_deref_size;
+	is_unsafe = !safe_row(row);
 	free(row);
-	return has;
+	return is_unsafe;
 }
 
 /*
- * libdwfl dereferences NULL at a DW_OP_deref_size (elfutils 0.188, libdwfl/frame_unwind.c,
- * expr_eval(), to which handle_cfi() gives no frame for that rule). libdwfl looks up a return
- * address one byte before it. Whether @pc is one is not known yet, so both are checked.
+ * libdwfl looks up a return address one byte before it. Whether @pc is one is not known yet, so
+ * both are checked.
  */
-static bool crashes_libdwfl(Dwfl *dwfl, Dwarf_Addr pc)
+static bool is_unsafe(Dwfl *dwfl, Dwarf_Addr pc)
 {
 	for (int before = 0; before < 2; before++) {
 		Dwfl_Module *module = dwfl_addrmodule(dwfl, pc - (Dwarf_Addr)before);
@@ -284,8 +280,8 @@ static bool crashes_libdwfl(Dwfl *dwfl, Dwarf_Addr pc)
 			continue;
 		eh = dwfl_module_eh_cfi(module, &eh_bias);
 		debug = dwfl_module_dwarf_cfi(module, &debug_bias);
-		if (has_sized_load(eh, pc - (Dwarf_Addr)before - eh_bias) ||
-		    has_sized_load(debug, pc - (Dwarf_Addr)before - debug_bias))
+		if (has_unsafe_row(eh, pc - (Dwarf_Addr)before - eh_bias) ||
+		    has_unsafe_row(debug, pc - (Dwarf_Addr)before - debug_bias))
 			return true;
 	}
 	return false;
@@ -302,7 +298,7 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 	space_dwfl->read_failed = space_dwfl->read_past_end = false;
 	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, NULL))
 		return DWARF_CB_ABORT;
-	if (crashes_libdwfl(space_dwfl->dwfl, pc)) {
+	if (is_unsafe(space_dwfl->dwfl, pc)) {
 		stack->addresses[stack->nr] = pc;
 		stack->is_call[stack->nr] = stack->nr > 0;
 		stack->nr++;
