@@ -45,6 +45,8 @@ static const struct entry entries[] = {
 	{"jump", .nr = 5, .instructions = {0x0f, 3, 0x2f, 0xfd, 0xff}},
 	/* val_expression: rbx is rsp, and an operation that libdwfl does not know */
 	{"unknown", .nr = 6, .instructions = {0x16, 3, 3, 0x77, 0, 0x97}},
+	/* register 266338304 at CFA - 8: libdw makes an array of 2 GiB */
+	{"register", .nr = 6, .instructions = {0x05, 0x80, 0x80, 0x80, 0x7f, 1}},
 	/* the return address is undefined; rbx is in r12, rbp the same, r13 CFA + 8 */
 	{"outermost", .nr = 10, .instructions = {0x07, 16, 0x09, 3, 12, 0x08, 6, 0x14, 13, 1}},
 	/* def_cfa_offset 16; x29 at CFA - 16, x30 at CFA - 8; negate_ra_state */

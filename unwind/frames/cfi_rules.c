@@ -2,6 +2,7 @@
 #include "unwind/frames/cfi_rules.h"
 
 #include "common/scope.h"
+#include "unwind/frames/cfi_guard.h"
 #include "unwind/frames/first_function.h"
 #include "unwind/modules/module_file.h"
 #include "unwind/modules/module_segments.h"
@@ -33,6 +34,8 @@ struct cfi_known_rule {
 struct module_cfi {
 	Dwfl *dwfl; /* holds only the module; NULL: the file was not found, or it is the vdso */
 	Dwfl_Module *module;
+	struct cfi_guard eh_guard, debug_guard;
+	bool has_eh_guard, has_debug_guard;
 	Elf *vdso;
 	Dwarf_CFI *vdso_cfi;
 	uint64_t switch_begin, switch_end; /* of runtime.asmcgocall(); equal: there is none */
@@ -212,24 +215,50 @@ static int get_module_cfi(struct cfi_rules *rules, struct module *module, struct
 	return 0;
 }
 
+static Dwarf_Frame *find_eh_row(struct module_cfi *cfi, uint64_t vaddr)
+{
+	GElf_Addr bias, elf_bias;
+	Dwarf_CFI *table = dwfl_module_eh_cfi(cfi->module, &bias);
+	Dwarf_Frame *row;
+
+	if (table && !cfi->has_eh_guard) {
+		cfi_guard_init_eh(&cfi->eh_guard, dwfl_module_getelf(cfi->module, &elf_bias));
+		cfi->has_eh_guard = true;
+	}
+	return table && cfi_guard_allows(&cfi->eh_guard, vaddr - bias) &&
+			       dwarf_cfi_addrframe(table, vaddr - bias, &row) == 0
+		       ? row
+		       : NULL;
+}
+
+static Dwarf_Frame *find_debug_row(struct module_cfi *cfi, uint64_t vaddr)
+{
+	Dwarf_Addr bias, dwarf_bias;
+	Dwarf_CFI *table = dwfl_module_dwarf_cfi(cfi->module, &bias);
+	Dwarf_Frame *row;
+
+	if (table && !cfi->has_debug_guard) {
+		cfi_guard_init_debug(&cfi->debug_guard,
+				     dwfl_module_getdwarf(cfi->module, &dwarf_bias));
+		cfi->has_debug_guard = true;
+	}
+	return table && cfi_guard_allows(&cfi->debug_guard, vaddr - bias) &&
+			       dwarf_cfi_addrframe(table, vaddr - bias, &row) == 0
+		       ? row
+		       : NULL;
+}
+
 /* Finds elfutils' row for @vaddr, which the caller frees. NULL: none. */
-static Dwarf_Frame *find_row(const struct module_cfi *cfi, uint64_t vaddr)
+static Dwarf_Frame *find_row(struct module_cfi *cfi, uint64_t vaddr)
 {
 	Dwarf_Frame *row;
-	Dwarf_CFI *table;
-	Dwarf_Addr bias;
 
 	if (cfi->vdso_cfi)
 		return dwarf_cfi_addrframe(cfi->vdso_cfi, vaddr, &row) ? NULL : row;
 	if (!cfi->module)
 		return NULL;
-	table = dwfl_module_eh_cfi(cfi->module, &bias);
-	if (table && dwarf_cfi_addrframe(table, vaddr - bias, &row) == 0)
-		return row;
-	table = dwfl_module_dwarf_cfi(cfi->module, &bias);
-	if (table && dwarf_cfi_addrframe(table, vaddr - bias, &row) == 0)
-		return row;
-	return NULL;
+	row = find_eh_row(cfi, vaddr);
+	return row ? row : find_debug_row(cfi, vaddr);
 }
 
 /* The vdso, which has no file, is our own. */

@@ -2,6 +2,7 @@
 #include "unwind/frames/dwfl_unwinder.h"
 
 #include "common/scope.h"
+#include "unwind/frames/cfi_guard.h"
 #include "unwind/frames/dump_registers.h"
 #include "unwind/frames/safe_row.h"
 #include "unwind/modules/module_file.h"
@@ -14,6 +15,14 @@
 
 #define MAX_REPORTED 2048 /* modules in an address space */
 
+#define MAX_GUARDS   16
+
+/* The guard of one of the tables that are in use. */
+struct used_guard {
+	Dwarf_CFI *cfi; /* NULL: free */
+	struct cfi_guard guard;
+};
+
 /* The Dwfl of an address space, and the sample that is being unwound with it. */
 struct space_dwfl {
 	uint64_t space_id, generation;
@@ -21,6 +30,8 @@ struct space_dwfl {
 	uint16_t machine;
 	Dwfl *dwfl;
 	bool attached; /* false: no module to unwind with */
+	struct used_guard guards[MAX_GUARDS];
+	size_t next_guard; /* is replaced next */
 
 	const struct stack_dump *dump;
 	const struct dump_registers *registers;
@@ -252,13 +263,39 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 	return 0;
 }
 
-/* True if @cfi has a row for @vaddr that libdwfl cannot be trusted with. */
-static bool has_unsafe_row(Dwarf_CFI *cfi, Dwarf_Addr vaddr)
+static const struct cfi_guard *get_guard(struct space_dwfl *space_dwfl, Dwfl_Module *module,
+					 Dwarf_CFI *cfi, bool is_eh)
 {
+	struct used_guard *used;
+	Dwarf_Addr bias;
+
+	for (size_t i = 0; i < MAX_GUARDS; i++)
+		if (space_dwfl->guards[i].cfi == cfi)
+			return &space_dwfl->guards[i].guard;
+	used = &space_dwfl->guards[space_dwfl->next_guard++ % MAX_GUARDS];
+	used->cfi = cfi;
+	if (is_eh)
+		cfi_guard_init_eh(&used->guard, dwfl_module_getelf(module, &bias));
+	else
+		cfi_guard_init_debug(&used->guard, dwfl_module_getdwarf(module, &bias));
+	return &used->guard;
+}
+
+/* True if the module has a row for @pc that libdw or libdwfl cannot be trusted with. */
+static bool has_unsafe_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Addr pc,
+			   bool is_eh)
+{
+	Dwarf_Addr bias = 0;
+	Dwarf_CFI *cfi =
+		is_eh ? dwfl_module_eh_cfi(module, &bias) : dwfl_module_dwarf_cfi(module, &bias);
 	Dwarf_Frame *row = NULL;
 	bool is_unsafe;
 
-	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr, &row))
+	if (!cfi)
+		return false;
+	if (!cfi_guard_allows(get_guard(space_dwfl, module, cfi, is_eh), pc - bias))
+		return true;
+	if (dwarf_cfi_addrframe(cfi, pc - bias, &row))
 		return false;
 	is_unsafe = !safe_row(row);
 	free(row);
@@ -269,19 +306,14 @@ static bool has_unsafe_row(Dwarf_CFI *cfi, Dwarf_Addr vaddr)
  * libdwfl looks up a return address one byte before it. Whether @pc is one is not known yet, so
  * both are checked.
  */
-static bool is_unsafe(Dwfl *dwfl, Dwarf_Addr pc)
+static bool is_unsafe(struct space_dwfl *space_dwfl, Dwarf_Addr pc)
 {
 	for (int before = 0; before < 2; before++) {
-		Dwfl_Module *module = dwfl_addrmodule(dwfl, pc - (Dwarf_Addr)before);
-		Dwarf_Addr eh_bias = 0, debug_bias = 0;
-		Dwarf_CFI *eh, *debug;
+		Dwarf_Addr at = pc - (Dwarf_Addr)before;
+		Dwfl_Module *module = dwfl_addrmodule(space_dwfl->dwfl, at);
 
-		if (!module)
-			continue;
-		eh = dwfl_module_eh_cfi(module, &eh_bias);
-		debug = dwfl_module_dwarf_cfi(module, &debug_bias);
-		if (has_unsafe_row(eh, pc - (Dwarf_Addr)before - eh_bias) ||
-		    has_unsafe_row(debug, pc - (Dwarf_Addr)before - debug_bias))
+		if (module && (has_unsafe_row(space_dwfl, module, at, true) ||
+			       has_unsafe_row(space_dwfl, module, at, false)))
 			return true;
 	}
 	return false;
@@ -298,7 +330,7 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 	space_dwfl->read_failed = space_dwfl->read_past_end = false;
 	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, NULL))
 		return DWARF_CB_ABORT;
-	if (is_unsafe(space_dwfl->dwfl, pc)) {
+	if (is_unsafe(space_dwfl, pc)) {
 		stack->addresses[stack->nr] = pc;
 		stack->is_call[stack->nr] = stack->nr > 0;
 		stack->nr++;
