@@ -5,6 +5,7 @@
 #include "unwind/stacks/stack_store.h"
 
 #include "common/scope.h"
+#include "test/support/frame_file.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -14,7 +15,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -202,6 +205,62 @@ static void damaged_call_frames(void **state)
 		assert_true(exercise(path, &code) > 0);
 	}
 	alarm(0);
+}
+
+/*
+ * Unwinds a stack of return addresses through each of the made files, twice, in a child: one row
+ * raises SIGFPE in libdwfl, one makes libdw take 2 GiB.
+ */
+static void unwind_made_files(const char *path)
+{
+	static uint64_t bytes[64];
+	uint64_t registers[33];
+	uint32_t id;
+
+	for (size_t i = 0; i < ARRAY_SIZE(registers); i++)
+		registers[i] = STACK_ADDRESS;
+	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
+		bytes[i] = i % 2 ? LOAD_ADDRESS + FRAME_FILE_INSIDE : STACK_ADDRESS + 8 * (i + 2);
+	for (size_t i = 0; i < FRAME_NR_ENTRIES; i++) {
+		const bool is_arm64 = frame_entries[i].is_arm64;
+		struct stack_mapping mapping = {
+			.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = path};
+		const struct stack_dump dump = {
+			.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+			.regs_mask = is_arm64 ? ARM64_MASK : X86_MASK,
+			.regs = registers,
+			.bytes = (const uint8_t *)bytes,
+			.nr_bytes = sizeof(bytes),
+		};
+		uint8_t file[FRAME_FILE_MAX];
+		struct stack_store *store;
+
+		write_file(path, file, frame_file_make(&frame_entries[i], file));
+		registers[is_arm64 ? 32 : 8] = LOAD_ADDRESS + FRAME_FILE_INSIDE;
+		if (stack_store_create(NULL, &store) || stack_store_map(store, &mapping) ||
+		    stack_store_add_dump(store, 1, &dump, &id) ||
+		    stack_store_add_dump(store, 1, &dump, &id) || !stack_store_nr_frames(store, id))
+			_exit(1);
+		stack_store_destroy(store);
+	}
+	_exit(0);
+}
+
+static void hostile_call_frames(void **state)
+{
+	struct rusage usage;
+	char path[256];
+	pid_t child;
+	int status;
+
+	snprintf(path, sizeof(path), "%s/mutant", dir);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		unwind_made_files(path);
+	assert_int_equal(wait4(child, &status, 0, &usage), child);
+	assert_int_equal(status, 0);
+	assert_in_range(usage.ru_maxrss, 1, 1 << 20); /* KiB; ASan takes some */
 }
 
 static void files_that_are_no_modules(void **state)
@@ -425,6 +484,7 @@ int main(void)
 		cmocka_unit_test(files_that_are_no_modules),
 		cmocka_unit_test(damaged_elf_files),
 		cmocka_unit_test(damaged_call_frames),
+		cmocka_unit_test(hostile_call_frames),
 		cmocka_unit_test(any_dump),
 		cmocka_unit_test(endless_stacks),
 		cmocka_unit_test(registers_decode),
