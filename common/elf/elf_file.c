@@ -284,7 +284,7 @@ static uint64_t expanded_size(Elf_Scn *section, const GElf_Shdr *header, const c
 	return strncmp(name, ".zdebug", 7) == 0 ? gnu_expanded_size(section) : 0;
 }
 
-static bool sections_expand_well(Elf *elf)
+uint64_t elf_file_expanded_bytes(Elf *elf)
 {
 	struct elf_section section = {0};
 	uint64_t expanded = 0;
@@ -295,13 +295,22 @@ static bool sections_expand_well(Elf *elf)
 		if (!section.name || section.header.sh_type == SHT_NOBITS)
 			continue;
 		size = expanded_size(section.handle, &section.header, section.name);
-		if (size > MAX_EXPANDED - expanded)
-			return false;
-		expanded += size;
-		if (strcmp(section.name, ".gnu_debugdata") == 0 &&
+		expanded = size > UINT64_MAX - expanded ? UINT64_MAX : expanded + size;
+	}
+	return expanded;
+}
+
+static bool sections_expand_well(Elf *elf)
+{
+	struct elf_section section = {0};
+
+	if (elf_file_expanded_bytes(elf) > MAX_EXPANDED)
+		return false;
+	while (elf_section_next(elf, &section))
+		if (section.name && section.header.sh_type != SHT_NOBITS &&
+		    strcmp(section.name, ".gnu_debugdata") == 0 &&
 		    !mini_expands_well(elf_rawdata(section.handle, NULL)))
 			return false;
-	}
 	return true;
 }
 

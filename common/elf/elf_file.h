@@ -59,4 +59,10 @@ bool elf_file_is(int fd, const struct elf_file_id *id);
  */
 bool elf_file_expands_well(int fd, const char *name);
 
+/*
+ * The bytes of its compressed sections when they are expanded, as they claim. libdw expands all of
+ * those with debugging information if it is asked for one.
+ */
+uint64_t elf_file_expanded_bytes(Elf *elf);
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/frames/cfi_guard.h"
 
+#include "common/elf/elf_file.h"
+
 #include <dwarf.h>
 #include <gelf.h>
 #include <string.h>
@@ -387,6 +389,11 @@ void cfi_guard_init_debug(struct cfi_guard *guard, Dwarf *dwarf)
 			guard->frames = elf_getdata(section, NULL);
 	}
 	finish(guard, true);
+}
+
+bool cfi_guard_allows_debug(Elf *elf)
+{
+	return elf && elf_file_expanded_bytes(elf) <= CFI_GUARD_MAX_EXPANDED;
 }
 
 /*

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define CFI_GUARD_MAX_EXPANDED (64u << 20) /* bytes, of debug sections */
+
 struct cfi_guard {
 	const unsigned char *ident; /* of the ELF file */
 	Elf_Data *frames;	    /* .eh_frame or .debug_frame; NULL: there is none */
@@ -31,6 +33,13 @@ struct cfi_guard {
 void cfi_guard_init_eh(struct cfi_guard *guard, Elf *elf);
 /* For what dwarf_getcfi() makes of @dwarf. */
 void cfi_guard_init_debug(struct cfi_guard *guard, Dwarf *dwarf);
+
+/*
+ * True if libdwfl may be asked for the .debug_frame of a module with the file @elf: it expands all
+ * compressed debug sections of the file for that. As few files have a .debug_frame that is needed,
+ * large ones are not used. (Separate debug files: struct debuginfo_options.)
+ */
+bool cfi_guard_allows_debug(Elf *elf);
 
 /* True if dwarf_cfi_addrframe() may be asked for @vaddr, an address as in the file. */
 bool cfi_guard_allows(const struct cfi_guard *guard, uint64_t vaddr);

@@ -234,9 +234,12 @@ static Dwarf_Frame *find_eh_row(struct module_cfi *cfi, uint64_t vaddr)
 static Dwarf_Frame *find_debug_row(struct module_cfi *cfi, uint64_t vaddr)
 {
 	Dwarf_Addr bias, dwarf_bias;
-	Dwarf_CFI *table = dwfl_module_dwarf_cfi(cfi->module, &bias);
 	Dwarf_Frame *row;
+	Dwarf_CFI *table;
 
+	if (!cfi_guard_allows_debug(dwfl_module_getelf(cfi->module, &bias)))
+		return NULL;
+	table = dwfl_module_dwarf_cfi(cfi->module, &bias);
 	if (table && !cfi->has_debug_guard) {
 		cfi_guard_init_debug(&cfi->debug_guard,
 				     dwfl_module_getdwarf(cfi->module, &dwarf_bias));

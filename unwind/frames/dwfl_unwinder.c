@@ -281,25 +281,40 @@ static const struct cfi_guard *get_guard(struct space_dwfl *space_dwfl, Dwfl_Mod
 	return &used->guard;
 }
 
-/* True if the module has a row for @pc that libdw or libdwfl cannot be trusted with. */
-static bool has_unsafe_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Addr pc,
-			   bool is_eh)
+enum row { ROW_NONE, ROW_SAFE, ROW_UNSAFE };
+
+/* Looks at the row for @pc in one of the module's tables. */
+static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Addr pc,
+			    bool is_eh)
 {
 	Dwarf_Addr bias = 0;
 	Dwarf_CFI *cfi =
 		is_eh ? dwfl_module_eh_cfi(module, &bias) : dwfl_module_dwarf_cfi(module, &bias);
 	Dwarf_Frame *row = NULL;
-	bool is_unsafe;
+	bool is_safe;
 
 	if (!cfi)
-		return false;
+		return ROW_NONE;
 	if (!cfi_guard_allows(get_guard(space_dwfl, module, cfi, is_eh), pc - bias))
-		return true;
+		return ROW_UNSAFE;
 	if (dwarf_cfi_addrframe(cfi, pc - bias, &row))
-		return false;
-	is_unsafe = !safe_row(row);
+		return ROW_NONE;
+	is_safe = safe_row(row);
 	free(row);
-	return is_unsafe;
+	return is_safe ? ROW_SAFE : ROW_UNSAFE;
+}
+
+/* True if libdw or libdwfl cannot be trusted with what the module has for @pc. */
+static bool is_unsafe_in(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Addr pc)
+{
+	enum row row = look_at_row(space_dwfl, module, pc, true);
+	GElf_Addr bias;
+
+	/* With a row of .eh_frame, libdwfl does not look for another one. */
+	if (row != ROW_NONE)
+		return row == ROW_UNSAFE;
+	return !cfi_guard_allows_debug(dwfl_module_getelf(module, &bias)) ||
+	       look_at_row(space_dwfl, module, pc, false) == ROW_UNSAFE;
 }
 
 /*
@@ -312,8 +327,7 @@ static bool is_unsafe(struct space_dwfl *space_dwfl, Dwarf_Addr pc)
 		Dwarf_Addr at = pc - (Dwarf_Addr)before;
 		Dwfl_Module *module = dwfl_addrmodule(space_dwfl->dwfl, at);
 
-		if (module && (has_unsafe_row(space_dwfl, module, at, true) ||
-			       has_unsafe_row(space_dwfl, module, at, false)))
+		if (module && is_unsafe_in(space_dwfl, module, at))
 			return true;
 	}
 	return false;

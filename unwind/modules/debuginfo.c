@@ -53,6 +53,7 @@ static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const c
 		.roots = debuginfo->roots,
 		.nr_roots = debuginfo->nr_roots,
 		.quiet = debuginfo->quiet,
+		.max_expanded = debuginfo->max_expanded,
 		.module_path = module_path,
 		.id = {.build_id = build_id, .build_id_size = (size_t)size},
 	};
@@ -99,6 +100,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 		.roots = debuginfo->roots,
 		.nr_roots = debuginfo->nr_roots,
 		.quiet = debuginfo->quiet,
+		.max_expanded = debuginfo->max_expanded,
 		.module_path = name,
 		.main_file = file_name,
 		.id =
@@ -130,6 +132,7 @@ int debuginfo_find(struct debuginfo *debuginfo, const char *name, const uint8_t 
 		.roots = debuginfo->roots,
 		.nr_roots = debuginfo->nr_roots,
 		.quiet = debuginfo->quiet,
+		.max_expanded = debuginfo->max_expanded,
 		.module_path = name,
 		.id = {.build_id = build_id, .build_id_size = build_id_size},
 	};
@@ -166,6 +169,7 @@ int debuginfo_init(struct debuginfo *debuginfo, const struct debuginfo_options *
 				.find_debuginfo = find_debuginfo,
 			},
 		.quiet = options->quiet,
+		.max_expanded = options->max_expanded,
 	};
 	if (options->symfs) {
 		debuginfo->symfs = strdup(options->symfs);

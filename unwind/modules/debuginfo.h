@@ -21,6 +21,7 @@ struct debuginfo_options {
 	const char *debug_dir; /* NULL: none */
 	bool ask_servers;      /* those of DEBUGINFOD_URLS; may take minutes */
 	bool quiet;	       /* do not report refused files */
+	uint64_t max_expanded; /* as in struct debug_file_search */
 };
 
 struct debuginfo {
@@ -32,6 +33,7 @@ struct debuginfo {
 	struct debug_server *server; /* NULL: ask none */
 	bool in_shared;		     /* during the lookup of a shared file's name */
 	bool quiet;
+	uint64_t max_expanded;
 	const Dwfl_Module *without; /* the last module without a debug file */
 };
 

@@ -4,6 +4,7 @@
 #include "common/scope.h"
 #include "unwind/modules/address_space.h"
 #include "unwind/modules/debuginfo.h"
+#include "unwind/frames/cfi_guard.h"
 #include "unwind/frames/dump_unwinder.h"
 #include "unwind/modules/module.h"
 #include "unwind/names/place_names.h"
@@ -43,6 +44,7 @@ int stack_store_create(const struct stack_store_options *options, struct stack_s
 	struct debuginfo_options debuginfo = {
 		.debug_dir = options ? options->debug_dir : NULL,
 		.quiet = true,
+		.max_expanded = CFI_GUARD_MAX_EXPANDED,
 	};
 
 	if (!store)
@@ -56,6 +58,7 @@ int stack_store_create(const struct stack_store_options *options, struct stack_s
 	if (debuginfo_init(&store->debuginfo, &debuginfo))
 		goto out_of_memory;
 	debuginfo.quiet = false;
+	debuginfo.max_expanded = 0;
 	debuginfo.ask_servers = options && options->ask_servers;
 	if (debuginfo_init(&store->named_debuginfo, &debuginfo)) {
 		debuginfo_deinit(&store->debuginfo);
