@@ -2,6 +2,7 @@
 #include "unwind/names/symbolizer.h"
 
 #include "common/scope.h"
+#include "unwind/modules/cut_file.h"
 #include "unwind/modules/module_file.h"
 #include "unwind/modules/module_segments.h"
 #include "unwind/names/demangler.h"
@@ -186,6 +187,7 @@ static void *open_expected(void *context)
 {
 	struct symbolizer *symbolizer = context;
 
+	cut_file_begin();
 	for (size_t i = 0; i < symbolizer->nr_expected; i++) {
 		struct module_symbols *symbols = symbolizer->expected[i];
 		Dwarf_Addr bias;
@@ -196,15 +198,17 @@ static void *open_expected(void *context)
 		if (read_table(symbols) == 0)
 			dwfl_module_addrdie(symbols->module, 0, &bias);
 	}
+	cut_file_end();
 	return NULL;
 }
 
-/* The thread blocks all signals: none is meant for it. */
+/* The thread blocks all signals that are not its own: none is meant for it. */
 void symbolizer_open_expected(struct symbolizer *symbolizer)
 {
 	sigset_t all, before;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
 	if (symbolizer->is_opening || pthread_sigmask(SIG_SETMASK, &all, &before))
 		return;
 	symbolizer->is_opening =

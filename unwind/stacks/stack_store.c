@@ -3,6 +3,7 @@
 
 #include "common/scope.h"
 #include "unwind/modules/address_space.h"
+#include "unwind/modules/cut_file.h"
 #include "unwind/modules/debuginfo.h"
 #include "unwind/frames/cfi_guard.h"
 #include "unwind/frames/dump_unwinder.h"
@@ -74,6 +75,7 @@ int stack_store_create(const struct stack_store_options *options, struct stack_s
 		stack_store_destroy(store);
 		return -ENOMEM;
 	}
+	cut_file_catch();
 	*ret = store;
 	return 0;
 
@@ -199,6 +201,16 @@ static int place_and_intern(struct stack_store *store, const struct address_spac
 	return stack_table_intern(&store->stacks, store->placed, store->plain, nr, ret_id);
 }
 
+static int expect(struct stack_store *store, uint32_t module_id)
+{
+	int err;
+
+	cut_file_begin();
+	err = symbolizer_expect(&store->symbolizer, module_table_by_id(&store->modules, module_id));
+	cut_file_end();
+	return err;
+}
+
 int stack_store_begin_naming(struct stack_store *store)
 {
 	_cleanup_free_ bool *seen = NULL;
@@ -217,9 +229,7 @@ int stack_store_begin_naming(struct stack_store *store)
 			uint32_t module_id = stack->frames[i].module_id;
 
 			if (module_id != MODULE_NONE && !seen[module_id])
-				err = symbolizer_expect(
-					&store->symbolizer,
-					module_table_by_id(&store->modules, module_id));
+				err = expect(store, module_id);
 			seen[module_id] = true;
 		}
 	}
@@ -288,8 +298,11 @@ static void mark_end(struct unwound_stack *stack)
 static int unwind(struct stack_store *store, const struct address_space *space,
 		  const struct stack_dump *dump)
 {
-	int err = dump_unwinder_unwind(&store->unwinder, space, dump, &store->unwound);
+	int err;
 
+	cut_file_begin();
+	err = dump_unwinder_unwind(&store->unwinder, space, dump, &store->unwound);
+	cut_file_end();
 	if (!err && dump->returned_from && dump->is_returning && store->unwound.nr) {
 		store->unwound.addresses[0] = dump->returned_from;
 		store->unwound.is_call[0] = false;
@@ -391,9 +404,12 @@ int stack_store_frames(struct stack_store *store, uint32_t id, size_t index,
 	store->frames[0] = (struct stack_frame){0};
 	module = module_table_by_id(&store->modules, frame->module_id);
 	if (module) {
-		int err = symbolizer_name(&store->symbolizer, module, frame->offset, frame->is_call,
-					  store->frames, &nr);
+		int err;
 
+		cut_file_begin();
+		err = symbolizer_name(&store->symbolizer, module, frame->offset, frame->is_call,
+				      store->frames, &nr);
+		cut_file_end();
 		if (err)
 			return err;
 		use_recorded_name(store, frame, &store->frames[nr - 1]);

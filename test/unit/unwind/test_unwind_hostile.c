@@ -5,7 +5,6 @@
 #include "unwind/stacks/stack_store.h"
 
 #include "common/scope.h"
-#include "test/support/frame_file.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -15,13 +14,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <zlib.h>
 
 #define NR_MUTANTS    300
 #define X86_MASK      0xff0fffull
@@ -206,151 +202,6 @@ static void damaged_call_frames(void **state)
 		assert_true(exercise(path, &code) > 0);
 	}
 	alarm(0);
-}
-
-/*
- * Unwinds a stack of return addresses through each of the made files, twice, in a child: one row
- * raises SIGFPE in libdwfl, one makes libdw take 2 GiB.
- */
-static void unwind_made_files(const char *path)
-{
-	static uint64_t bytes[64];
-	uint64_t registers[33];
-	uint32_t id;
-
-	for (size_t i = 0; i < ARRAY_SIZE(registers); i++)
-		registers[i] = STACK_ADDRESS;
-	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
-		bytes[i] = i % 2 ? LOAD_ADDRESS + FRAME_FILE_INSIDE : STACK_ADDRESS + 8 * (i + 2);
-	for (size_t i = 0; i < FRAME_NR_ENTRIES; i++) {
-		const bool is_arm64 = frame_entries[i].is_arm64;
-		struct stack_mapping mapping = {
-			.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = path};
-		const struct stack_dump dump = {
-			.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-			.regs_mask = is_arm64 ? ARM64_MASK : X86_MASK,
-			.regs = registers,
-			.bytes = (const uint8_t *)bytes,
-			.nr_bytes = sizeof(bytes),
-		};
-		uint8_t file[FRAME_FILE_MAX];
-		struct stack_store *store;
-
-		write_file(path, file, frame_file_make(&frame_entries[i], file));
-		registers[is_arm64 ? 32 : 8] = LOAD_ADDRESS + FRAME_FILE_INSIDE;
-		if (stack_store_create(NULL, &store) || stack_store_map(store, &mapping) ||
-		    stack_store_add_dump(store, 1, &dump, &id) ||
-		    stack_store_add_dump(store, 1, &dump, &id) || !stack_store_nr_frames(store, id))
-			_exit(1);
-		stack_store_destroy(store);
-	}
-	_exit(0);
-}
-
-static void hostile_call_frames(void **state)
-{
-	struct rusage usage;
-	char path[256];
-	pid_t child;
-	int status;
-
-	snprintf(path, sizeof(path), "%s/mutant", dir);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		unwind_made_files(path);
-	assert_int_equal(wait4(child, &status, 0, &usage), child);
-	assert_int_equal(status, 0);
-	assert_in_range(usage.ru_maxrss, 1, 1 << 20); /* KiB; ASan takes some */
-}
-
-#define EXPANDED (256u << 20)
-
-/* Compresses EXPANDED zeros. Returns how many bytes are at @ret, of at most @room. */
-static size_t compress_zeros(uint8_t *ret, size_t room)
-{
-	static uint8_t zeros[1 << 20];
-	z_stream stream = {.next_out = ret, .avail_out = (uInt)room};
-
-	assert_int_equal(deflateInit(&stream, Z_BEST_SPEED), Z_OK);
-	for (size_t i = 0; i < EXPANDED / sizeof(zeros); i++) {
-		stream.next_in = zeros;
-		stream.avail_in = sizeof(zeros);
-		assert_int_equal(deflate(&stream, Z_NO_FLUSH), Z_OK);
-	}
-	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-	deflateEnd(&stream);
-	return stream.total_out;
-}
-
-/* Writes a file with call frame information, and with compressed debugging information. */
-static void write_compressed(const char *path)
-{
-	static const char names[] = "\0.debug_info\0.shstrtab";
-	static uint8_t file[4 << 20];
-	const Elf64_Chdr compression = {
-		.ch_type = ELFCOMPRESS_ZLIB, .ch_size = EXPANDED, .ch_addralign = 1};
-	Elf64_Ehdr *header = (Elf64_Ehdr *)file;
-	Elf64_Shdr sections[3] = {
-		[1] = {.sh_name = 1,
-		       .sh_type = SHT_PROGBITS,
-		       .sh_flags = SHF_COMPRESSED,
-		       .sh_offset = FRAME_FILE_MAX},
-		[2] = {.sh_name = 13, .sh_type = SHT_STRTAB, .sh_size = sizeof(names)},
-	};
-	size_t at = FRAME_FILE_MAX;
-
-	frame_file_make(&frame_entries[0], file);
-	memcpy(file + at, &compression, sizeof(compression));
-	at += sizeof(compression);
-	at += compress_zeros(file + at, sizeof(file) - 4096 - at);
-	sections[1].sh_size = at - FRAME_FILE_MAX;
-	sections[2].sh_offset = at;
-	memcpy(file + at, names, sizeof(names));
-	at = (at + sizeof(names) + 7) & ~(size_t)7;
-	memcpy(file + at, sections, sizeof(sections));
-	header->e_shoff = at;
-	header->e_shnum = ARRAY_SIZE(sections);
-	header->e_shstrndx = 2;
-	write_file(path, file, at + sizeof(sections));
-}
-
-/* Where .eh_frame has no row, debugging information is asked, but not at any price. */
-static void compressed_debug_information(void **state)
-{
-	static uint64_t bytes[64];
-	uint64_t registers[20] = {[6] = STACK_ADDRESS,
-				  [7] = STACK_ADDRESS,
-				  [8] = LOAD_ADDRESS + FRAME_FILE_INSIDE + 0x60};
-	const struct stack_dump dump = {
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.regs_mask = X86_MASK,
-		.regs = registers,
-		.bytes = (const uint8_t *)bytes,
-		.nr_bytes = sizeof(bytes),
-	};
-	char path[256];
-	struct stack_mapping mapping = {
-		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = path};
-	struct stack_store *store;
-	struct rusage before, usage;
-	pid_t child;
-	uint32_t id;
-	int status;
-
-	snprintf(path, sizeof(path), "%s/mutant", dir);
-	write_compressed(path);
-	assert_int_equal(stack_store_create(NULL, &store), 0);
-	assert_int_equal(stack_store_map(store, &mapping), 0);
-	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(stack_store_add_dump(store, 1, &dump, &id) != 0);
-	assert_int_equal(wait4(child, &status, 0, &usage), child);
-	assert_int_equal(status, 0);
-	assert_in_range(usage.ru_maxrss, 1, before.ru_maxrss + EXPANDED / 2 / 1024); /* KiB */
-	stack_store_destroy(store);
 }
 
 static void files_that_are_no_modules(void **state)
@@ -574,8 +425,6 @@ int main(void)
 		cmocka_unit_test(files_that_are_no_modules),
 		cmocka_unit_test(damaged_elf_files),
 		cmocka_unit_test(damaged_call_frames),
-		cmocka_unit_test(hostile_call_frames),
-		cmocka_unit_test(compressed_debug_information),
 		cmocka_unit_test(any_dump),
 		cmocka_unit_test(endless_stacks),
 		cmocka_unit_test(registers_decode),
