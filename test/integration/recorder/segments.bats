@@ -254,12 +254,12 @@ has_recording() {
 	sleep 1000 3>&- &
 	RECORDED_PID=$!
 	STARTED_PIDS+=("$RECORDED_PID")
-	"$BIN/leakrec" --keep 1s -o other -p "$RECORDED_PID" 2>first.err 3>&- &
+	"$BIN/leakrec" --keep 24s -o other -p "$RECORDED_PID" 2>first.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
 	begins() { contains first.err 'leakrec: recording '; }
 	wait_until 60 begins
-	run -1 "$BIN/leakrec" --keep 1s -o other -- true
+	run -1 "$BIN/leakrec" --keep 24s -o other -- true
 	[[ -e other/000001.00000001.data && -e other/000002.00000001.data ]]
 	kill "$RECORDED_PID"
 	wait "$RECORDED_PID" || true
