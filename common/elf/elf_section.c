@@ -15,3 +15,16 @@ bool elf_section_next(Elf *elf, struct elf_section *section)
 	}
 	return false;
 }
+
+bool elf_section_has_strings(Elf *elf, size_t number)
+{
+	Elf_Scn *section = elf_getscn(elf, number);
+	GElf_Shdr header;
+	const Elf_Data *data;
+
+	if (!section || !gelf_getshdr(section, &header) || header.sh_flags & SHF_COMPRESSED)
+		return false;
+	data = elf_rawdata(section, NULL);
+	return data && data->d_buf && data->d_size > 0 &&
+	       ((const char *)data->d_buf)[data->d_size - 1] == '\0';
+}

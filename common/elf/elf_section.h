@@ -16,4 +16,11 @@ struct elf_section {
 /* Goes to the next section whose header can be read. Returns false after the last one. */
 bool elf_section_next(Elf *elf, struct elf_section *section);
 
+/*
+ * True if elf_strptr() can be trusted with section @number: a table that is not compressed, which
+ * it would expand, and that ends with a NUL. Otherwise it looks for one from the table's end on,
+ * for each name, which takes hours if the file is made for that.
+ */
+bool elf_section_has_strings(Elf *elf, size_t number);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/frames/cfi_rules.h"
 
+#include "common/elf/elf_section.h"
 #include "common/scope.h"
 #include "unwind/frames/cfi_guard.h"
 #include "unwind/frames/first_function.h"
@@ -140,6 +141,8 @@ static void note_symbols(struct module_cfi *cfi, Elf_Scn *section, const GElf_Sh
 	size_t nr = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
 	GElf_Sym symbol;
 
+	if (!elf_section_has_strings(elf, header->sh_link))
+		return;
 	for (size_t i = 0; i < nr && i <= INT_MAX && gelf_getsym(data, (int)i, &symbol); i++) {
 		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
 

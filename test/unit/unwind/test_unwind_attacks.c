@@ -220,6 +220,72 @@ static void truncated_files(void **state)
 	stack_store_destroy(store);
 }
 
+#define NR_SYMBOLS   100000
+#define STRING_BYTES (16u << 20)
+
+/* Looks for one function among many symbols, whose names have no end. */
+static void endless_names(void **state)
+{
+	static const char names[] = "\0.gopclntab\0.symtab\0.strtab\0.shstrtab";
+	static uint64_t bytes[64];
+	const uint64_t registers[20] = {
+		[6] = STACK_ADDRESS, [7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + FRAME_FILE_INSIDE};
+	const struct stack_dump dump = {
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.regs_mask = X86_MASK,
+		.regs = registers,
+		.bytes = (const uint8_t *)bytes,
+		.nr_bytes = sizeof(bytes),
+	};
+	const uint64_t symbols_at = FRAME_FILE_MAX;
+	const uint64_t strings_at = symbols_at + NR_SYMBOLS * sizeof(Elf64_Sym);
+	const uint64_t names_at = strings_at + STRING_BYTES;
+	const uint64_t sections_at = (names_at + sizeof(names) + 7) & ~7ull;
+	const Elf64_Shdr sections[] = {
+		{0},
+		{.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_size = 8},
+		{.sh_name = 12,
+		 .sh_type = SHT_SYMTAB,
+		 .sh_offset = symbols_at,
+		 .sh_size = strings_at - symbols_at,
+		 .sh_entsize = sizeof(Elf64_Sym),
+		 .sh_link = 3},
+		{.sh_name = 20,
+		 .sh_type = SHT_STRTAB,
+		 .sh_offset = strings_at,
+		 .sh_size = STRING_BYTES},
+		{.sh_name = 28,
+		 .sh_type = SHT_STRTAB,
+		 .sh_offset = names_at,
+		 .sh_size = sizeof(names)},
+	};
+	_cleanup_free_ uint8_t *file = calloc(1, sections_at + sizeof(sections));
+	Elf64_Ehdr *header = (Elf64_Ehdr *)file;
+	struct stack_mapping mapping = {
+		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = in_dir("file")};
+	struct stack_store *store;
+	uint32_t id;
+
+	assert_non_null(file);
+	frame_file_make(&frame_entries[0], file);
+	header->e_shoff = sections_at;
+	header->e_shnum = ARRAY_SIZE(sections);
+	header->e_shstrndx = ARRAY_SIZE(sections) - 1;
+	for (size_t i = 0; i < NR_SYMBOLS; i++)
+		((Elf64_Sym *)(file + symbols_at))[i].st_name = 1;
+	memset(file + strings_at + 1, 'a', STRING_BYTES - 1);
+	memcpy(file + names_at, names, sizeof(names));
+	memcpy(file + sections_at, sections, sizeof(sections));
+	write_file(mapping.path, file, sections_at + sizeof(sections));
+	/* It would take an hour. */
+	alarm(300);
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	assert_int_equal(stack_store_map(store, &mapping), 0);
+	assert_int_equal(stack_store_add_dump(store, 1, &dump, &id), 0);
+	stack_store_destroy(store);
+	alarm(0);
+}
+
 static int setup(void **state)
 {
 	return scratch_dir_create("unwind-attacks");
@@ -237,6 +303,7 @@ int main(void)
 		cmocka_unit_test(hostile_call_frames),
 		cmocka_unit_test(compressed_debug_information),
 		cmocka_unit_test(truncated_files),
+		cmocka_unit_test(endless_names),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
