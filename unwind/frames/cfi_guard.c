@@ -118,8 +118,13 @@ static bool skip_operands(struct program *program, uint8_t opcode)
 	case DW_CFA_GNU_negative_offset_extended:
 	case DW_CFA_register:
 		return skip_register(program) && skip_number(program);
-	default: /* also DW_CFA_set_loc, which no compiler writes */
+	case DW_CFA_set_loc: /* no compiler writes these two */
+	case DW_CFA_MIPS_advance_loc8:
 		return false;
+	default:
+		/* libdw does not go on. The rows before it are good. */
+		program->at = program->end;
+		return true;
 	}
 }
 
