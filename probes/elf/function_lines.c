@@ -84,13 +84,37 @@ static bool is_clone(const struct line_search *search, Dwarf_Addr entry)
 }
 
 /*
+ * The file of the function. From DWARF 5 on, number 0 is the unit's own file, which clang writes.
+ * libdw takes it for "no file" (elfutils 0.188, dwarf_decl_file()), which it was before.
+ */
+static const char *source_of(Dwarf_Die *die)
+{
+	const char *source = dwarf_decl_file(die);
+	Dwarf_Attribute attribute;
+	Dwarf_Half version;
+	Dwarf_Files *files;
+	Dwarf_Word number;
+	Dwarf_Die unit;
+	size_t nr;
+
+	if (source)
+		return source;
+	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ||
+	    dwarf_formudata(&attribute, &number) || number != 0 ||
+	    dwarf_cu_info(attribute.cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) ||
+	    version < 5 || dwarf_getsrcfiles(&unit, &files, &nr))
+		return NULL;
+	return dwarf_filesrc(files, 0, NULL, NULL);
+}
+
+/*
  * Keeps, of the functions that begin above the line, the last one that has code for it; the
  * function itself rather than a clone of it.
  */
 static int match_function(Dwarf_Die *die, void *context)
 {
 	struct line_search *search = context;
-	const char *source = dwarf_decl_file(die);
+	const char *source = source_of(die);
 	Dwarf_Addr entry;
 	int line;
 

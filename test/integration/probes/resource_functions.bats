@@ -177,6 +177,29 @@ teardown() {
 	grep -q '^# resource lease: 3 given, 1 taken; ' leaks || fail "$(grep '^# resource' leaks)"
 }
 
+# From DWARF 5 on, clang calls the unit's own file number 0.
+@test "resources: a function by its line, built by clang" {
+	require_program clang
+	cat >lines.c <<-'END'
+		#include <stdlib.h>
+		__attribute__((noinline)) void *acquire(void)
+		{
+			return malloc(1);
+		}
+		__attribute__((noinline)) void let_go(void *what) { free(what); }
+		int main(void)
+		{
+			let_go(acquire());
+			return acquire() == NULL;
+		}
+	END
+	clang -O1 -gdwarf-5 -fno-optimize-sibling-calls -rdynamic -o lines lines.c
+	"$BIN/leakrec" --no-heap --pair 'thing=lines.c:4:ret / let_go:arg1' -o perf.data -- ./lines 2>leakrec.err ||
+		fail "$(cat leakrec.err)"
+	parse
+	grep -q '^# resource thing: 2 given, 1 taken; 1 held$' leaks || fail "$(grep '^# resource' leaks)"
+}
+
 @test "resources: a function by its line, in a separate debug file that nobody else could write" {
 	require_program cc
 	require_program objcopy
