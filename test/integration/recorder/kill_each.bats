@@ -85,25 +85,25 @@ said() {
 	finish_churn
 }
 
-# record_without_analyst: begins to record, and kills leak-analyst as soon as there is one.
+# Begins to record, and kills leak-analyst as soon as there is one.
 record_without_analyst() {
 	: >leakrec.err
 	"$BIN/leakrec" -p "$RECORDED_PID" -o perf.data 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
+	# On a busy machine it may be gone before it is seen.
 	# shellcheck disable=SC2016 # expanded by perl
 	perl -e 'my ($recorder) = @ARGV;
-		while (kill 0, $recorder) {
+		sub is_recording { open my $log, "<", "leakrec.err" or return; grep { /^leakrec: recording / } <$log> }
+		while (kill(0, $recorder) && !is_recording()) {
 			open my $children, "<", "/proc/$recorder/task/$recorder/children" or exit;
 			for (split " ", readline($children) // "") {
 				open my $comm, "<", "/proc/$_/comm" or next;
 				next if (readline($comm) // "") ne "leak-analyst\n";
 				kill "KILL", $_;
-				print;
 				exit;
 			}
-		}' "$LEAKREC_PID" >killed
-	[[ -s killed ]] || fail "no analyst was seen: $(cat leakrec.err)"
+		}' "$LEAKREC_PID"
 	# The file that it was at is not probed. If that is the allocator's, there is nothing to record.
 	wait_until 60 is_recording "$LEAKREC_PID"
 	has_ended "$LEAKREC_PID" || interrupt
@@ -114,8 +114,8 @@ record_without_analyst() {
 @test "kill each: leak-analyst" {
 	start_churn --threads 2
 	go_target
-	# On a busy machine it may have answered before it is killed: then nobody has to say anything.
-	for _ in {1..10}; do
+	# Or it has answered already: then nobody has to say anything.
+	for _ in {1..20}; do
 		record_without_analyst
 		! grep -q "it is not probed" leakrec.err || break
 		assert_whole
