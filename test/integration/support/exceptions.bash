@@ -9,7 +9,8 @@ assert_blocks() {
 	awk '$1 == "leak" && $2 > 3000 && $2 < 3010 { n[$2]++ } END { for (s in n) print s, n[s] }' leaks |
 		sort >sizes.leaks
 	[[ -s sizes.truth ]]
-	diff sizes.truth sizes.leaks || fail "leaks by size differ (<: the target's, >: leakparse's)"
+	diff sizes.truth sizes.leaks ||
+		fail "leaks by size differ (<: the target's, >: leakparse's); $(cat leakrec.err)"
 	assert_summary lost 0
 	for key in free_unknown double_free still_held realloc_unknown; do
 		assert_summary "$key" 0
@@ -27,15 +28,24 @@ no_return_probes_on_operators() {
 		fail "a return probe on an operator"
 }
 
-# with_allocator LIBRARY [OPTION...]: attaches to the target, which has that library before libc.
-with_allocator() {
-	[[ -e $LIBS/$1 ]] || skip "no $1"
+record_with_allocator() {
+	rm -f target.in target.out
 	LD_PRELOAD=$LIBS/$1 start_target throwing
 	no_return_probes_on_operators
 	attach "${@:2}"
 	go_target
 	finish_target
 	finish_leakrec
+}
+
+# with_allocator LIBRARY [OPTION...]: attaches to the target, which has that library before libc. On a very busy machine,
+# the stop in which a file is set up may reach its limit. Then calls are missing, leakrec says so, and this records again.
+with_allocator() {
+	[[ -e $LIBS/$1 ]] || skip "no $1"
+	for _ in 1 2 3; do
+		record_with_allocator "$@"
+		grep -q 'continued before its child or its new file was set up' leakrec.err || break
+	done
 	parse
 	assert_blocks
 }
