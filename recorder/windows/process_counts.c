@@ -3,7 +3,6 @@
 
 #include "common/scope.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>

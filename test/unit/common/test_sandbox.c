@@ -121,6 +121,24 @@ static void test_crash(void **state)
 	sandbox_reply_deinit(&reply);
 }
 
+/* A part that @run does not complete has no more time than any other. */
+static void assert_is_ended(void (*run)(void *context, size_t nr, FILE *reply))
+{
+	const struct sandbox_task task = {
+		.run = run,
+		.nr_parts = 1,
+		.fds = &given_fd,
+		.nr_fds = 1,
+		.cpu_ns = 100 * PART_NS,
+		.elapsed_ns = PART_NS / 4,
+	};
+	struct sandbox_reply reply;
+
+	assert_int_equal(sandbox_run(&task, &reply), 0);
+	assert_int_equal(reply.nr_parts, 0);
+	sandbox_reply_deinit(&reply);
+}
+
 /* Writes a byte to the pipe itself, whose number it finds, whenever it has slept a while. */
 static void dribble(void *context, size_t nr, FILE *reply)
 {
@@ -140,20 +158,8 @@ static void dribble(void *context, size_t nr, FILE *reply)
 
 static void test_dribble(void **state)
 {
-	const struct sandbox_task task = {
-		.run = dribble,
-		.nr_parts = 1,
-		.fds = &given_fd,
-		.nr_fds = 1,
-		.cpu_ns = 100 * PART_NS,
-		.elapsed_ns = PART_NS / 4,
-	};
-	struct sandbox_reply reply;
-
 	(void)state;
-	assert_int_equal(sandbox_run(&task, &reply), 0);
-	assert_int_equal(reply.nr_parts, 0);
-	sandbox_reply_deinit(&reply);
+	assert_is_ended(dribble);
 }
 
 static void hang(void *context, size_t nr, FILE *reply)
@@ -177,20 +183,8 @@ static void sleep_long(void *context, size_t nr, FILE *reply)
 
 static void test_sleep(void **state)
 {
-	const struct sandbox_task task = {
-		.run = sleep_long,
-		.nr_parts = 1,
-		.fds = &given_fd,
-		.nr_fds = 1,
-		.cpu_ns = 100 * PART_NS,
-		.elapsed_ns = PART_NS / 4,
-	};
-	struct sandbox_reply reply;
-
 	(void)state;
-	assert_int_equal(sandbox_run(&task, &reply), 0);
-	assert_int_equal(reply.nr_parts, 0);
-	sandbox_reply_deinit(&reply);
+	assert_is_ended(sleep_long);
 }
 
 static void test_hang(void **state)
