@@ -38,14 +38,10 @@ record_with_allocator() {
 	finish_leakrec
 }
 
-# with_allocator LIBRARY [OPTION...]: attaches to the target, which has that library before libc. On a very busy machine,
-# the stop in which a file is set up may reach its limit. Then calls are missing, leakrec says so, and this records again.
+# with_allocator LIBRARY [OPTION...]: attaches to the target, which has that library before libc.
 with_allocator() {
 	[[ -e $LIBS/$1 ]] || skip "no $1"
-	for _ in 1 2 3; do
-		record_with_allocator "$@"
-		grep -q 'continued before its child or its new file was set up' leakrec.err || break
-	done
+	again_if_late record_with_allocator "$@"
 	parse
 	assert_blocks
 }
