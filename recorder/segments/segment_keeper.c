@@ -372,6 +372,18 @@ static void remove_first(const struct segment_keeper *keeper, bool anyway)
 		unlinkat(keeper->dir_fd, name, 0);
 }
 
+/* Removes the next segment, if it was made and not taken: it is no part of the recording. */
+static void remove_next(const struct segment_keeper *keeper)
+{
+	char name[SEGMENT_NAME_BYTES];
+
+	if (keeper->made_fd < 0 || keeper->output)
+		return;
+	segment_name_format(
+		(struct segment_name){keeper->current.recording, keeper->current.number + 1}, name);
+	unlinkat(keeper->dir_fd, name, 0);
+}
+
 void segment_keeper_drop_first(struct segment_keeper *keeper)
 {
 	remove_first(keeper, true);
@@ -395,6 +407,7 @@ void segment_keeper_destroy(struct segment_keeper *keeper)
 	segment_keeper_end(keeper);
 	ring_output_destroy(keeper->output);
 	remove_first(keeper, false);
+	remove_next(keeper);
 	for (size_t i = 0; i < ARRAY_SIZE(keeper->paths); i++)
 		free(keeper->paths[i]);
 	const int fds[] = {keeper->made_fd, keeper->sync_fd, keeper->closed_fd, keeper->dir_fd,

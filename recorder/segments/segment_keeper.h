@@ -28,7 +28,7 @@ int segment_keeper_create(const char *path, const struct segment_limits *limits,
 
 /*
  * Ends the thread when it has done what it was told, and unlocks the directory. The first segment
- * is removed if it is empty. NULL is fine.
+ * is removed if it is empty, and the next one if it was not taken. NULL is fine.
  */
 void segment_keeper_destroy(struct segment_keeper *keeper);
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is in a directory of segments after a recording has ended. */
+#include "common/scope.h"
+#include "recorder/segments/segment_keeper.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define HEAD "head"
+
+static const struct segment_limits limits = {.bytes = 1 << 20};
+
+/* Removes what is in the directory, and the directory. Returns how many files there were. */
+static size_t remove_all(const char *dir)
+{
+	_cleanup_closedir_ DIR *entries = opendir(dir);
+	size_t nr = 0;
+
+	assert_non_null(entries);
+	for (struct dirent *entry; (entry = readdir(entries));) {
+		if (entry->d_name[0] == '.')
+			continue;
+		assert_int_equal(unlinkat(dirfd(entries), entry->d_name, 0), 0);
+		nr++;
+	}
+	assert_int_equal(rmdir(dir), 0);
+	return nr;
+}
+
+/* Returns how many files a recording leaves: of one segment, whose successor may have been made. */
+static size_t left_by(const char *first, bool wants_next)
+{
+	char dir[] = "/tmp/test_segment_keeper.XXXXXX";
+	struct segment_keeper *keeper;
+	int fd;
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(segment_keeper_create(dir, &limits, &keeper, &fd), 0);
+	assert_int_equal(dprintf(fd, "%s", first), (int)strlen(first));
+	assert_int_equal(segment_keeper_start(keeper, HEAD, strlen(HEAD)), 0);
+	if (wants_next)
+		segment_keeper_want(keeper);
+	segment_keeper_destroy(keeper); /* when the thread has made the file */
+	close(fd);
+	return remove_all(dir);
+}
+
+static void test_only_what_was_recorded_is_left(void **state)
+{
+	(void)state;
+	assert_int_equal(left_by("events", false), 1);
+	assert_int_equal(left_by("", false), 0);
+	/* The next one has no more than a head: it would be a recording that was not finished. */
+	assert_int_equal(left_by("events", true), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_only_what_was_recorded_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
