@@ -45,18 +45,22 @@ end_loops() {
 	BUSY=()
 }
 
-# record_busy "TARGET ARG..." [OPTION...]: as record_attached, beside the loops.
-record_busy() {
-	local target
-
-	read -ra target <<<"$1"
+record_busy_once() {
 	start_target "${target[@]}"
-	attach "${@:2}"
+	attach "$@"
 	start_loops
 	go_target
 	finish_target
 	end_loops
 	finish_leakrec
+}
+
+# record_busy "TARGET ARG..." [OPTION...]: as record_attached, beside the loops.
+record_busy() {
+	local target
+
+	read -ra target <<<"$1"
+	again_if_late record_busy_once "${@:2}"
 	parse
 }
 
@@ -65,7 +69,7 @@ assert_kernel_silent() {
 	dmesg | awk -v last="$last_message" '{ line[NR] = $0 } $0 == last { first = NR }
 		END { for (i = first + 1; i <= NR; i++) print line[i] }' >kernel
 	if grep -v '\btraps: ' kernel | grep -E -f "$SOURCE_DIR/test/vm/complaints"; then
-		fail "the kernel complained"
+		fail "the kernel complained: $(cat kernel)"
 	fi
 }
 

@@ -29,7 +29,6 @@ no_return_probes_on_operators() {
 }
 
 record_with_allocator() {
-	rm -f target.in target.out
 	LD_PRELOAD=$LIBS/$1 start_target throwing
 	no_return_probes_on_operators
 	attach "${@:2}"

@@ -412,19 +412,24 @@ finish_leakrec() {
 	}
 }
 
-# again_if_late COMMAND...: runs the command, which records. While all tracers of a machine place and remove probes, the
-# stop in which leakrec sets up a child or a file may reach its limit. Then calls are missing, leakrec says so, and this
-# runs the command again.
+# True if a stop has reached its limit, so that events are missing, as leakrec has said.
+was_late() {
+	grep -qE 'continued before its child or its new file was set up|continued after a stop of one second|watchdog did not run for a second' \
+		leakrec.err
+}
+
+# again_if_late COMMAND...: runs the command, which records. On a very busy machine, or while others place and remove
+# probes all the time, a stop may reach its limit. Then this runs the command again.
 again_if_late() {
 	for _ in 1 2 3; do
+		rm -f target.in target.out
 		"$@"
-		grep -q 'continued before its child or its new file was set up' leakrec.err || break
+		was_late || break
 		echo "$*: recorded late" >&2
 	done
 }
 
 record_attached_once() {
-	rm -f target.in target.out
 	start_target "${target[@]}"
 	attach "$@"
 	go_target
@@ -456,6 +461,15 @@ record_command() {
 	read -ra target <<<"$1"
 	again_if_late record_command_once "${@:2}"
 	parse
+}
+
+leakrec_once() {
+	"$BIN/leakrec" "$@" >truth 2>leakrec.err || fail "$(cat leakrec.err)"
+}
+
+# leakrec_in_time ARG...: runs leakrec, with a command whose standard output is "truth".
+leakrec_in_time() {
+	again_if_late leakrec_once "$@"
 }
 
 # record_evenly "TARGET ARG..." [OPTION...]: the same for verdicts.
