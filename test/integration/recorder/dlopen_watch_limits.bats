@@ -80,7 +80,8 @@ teardown() {
 	mv truth.huge truth
 	assert_held_by "$huge_pid"
 	grep -q "huge1.so: .*takes too long .* it is not probed" leakrec.err || fail "$(cat leakrec.err)"
-	(($(truth longest_ms) < 5000)) || fail "stopped for $(truth longest_ms) ms"
+	# The limit is 5 s. On a busy machine, the process waits for a CPU afterwards.
+	(($(truth longest_ms) < 7000)) || fail "stopped for $(truth longest_ms) ms"
 }
 
 @test "dlopen watch: a user's many files take no more than a share" {

@@ -39,7 +39,7 @@ assert_goes_on() {
 	local deadline=$((SECONDS + 3))
 
 	while ((SECONDS < deadline)); do
-		wait_until 3 has_made $(($(progress) + 1)) || fail "the target is held for good"
+		wait_until 20 has_made $(($(progress) + 1)) || fail "the target is held for good"
 	done
 }
 

@@ -85,7 +85,7 @@ def main():
         # A program that saw the window open, and then waited for a CPU, notes the call when the window has closed.
         last = bisect.bisect_right(opens, begin) - 1
         closed = windows[last][1] if last >= 0 else begin
-        if closed < begin < closed + 10**9 and closed in times:
+        if closed < begin and closed in times:
             times.remove(closed)
             continue
         nth = window_at(begin)

@@ -36,10 +36,10 @@ def run(heard):
     child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
     log("start")
     last = time.monotonic()
-    expects = True
+    ready = stopping_said = False
     while child.poll() is None:
         if not select.select([heard], [], [], 0.05)[0]:
-            if expects and time.monotonic() - last > watchdog_s:
+            if ready and not stopping_said and time.monotonic() - last > watchdog_s:
                 log("silent")
                 child.kill()
                 child.wait()
@@ -50,8 +50,9 @@ def run(heard):
         log(("" if sender == child.pid else "foreign ") + ", ".join(lines))
         if "WATCHDOG=1" in lines:
             last = time.monotonic()
-        # As systemd's: a service that ends has another time.
-        expects = expects and "STOPPING=1" not in lines
+        # As systemd's: a service that starts or ends has another time.
+        ready = ready or "READY=1" in lines
+        stopping_said = stopping_said or "STOPPING=1" in lines
     child.stdout.close()
     return child.returncode
 
