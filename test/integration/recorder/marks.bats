@@ -89,8 +89,9 @@ has_marked() {
 		/^\tquery_font\+/ { if (bytes != blocks * 3072) exit 1; print nr, place, blocks, share }' changes >leak
 	assert_equal "leaked blocks" "$(awk '{ sum += $3 } END { print sum }' leak)" "$(truth held_3072)"
 	# Besides its cache, which it fills at the start, and the leak, the daemon holds only what it needs for a
-	# request: less than ten leaked blocks.
-	awk '$1 > 1 && $3 >= 10 { n++; if ($2 != 1 || $4 < 40) exit 1 } END { exit !n }' leak || fail "$(cat leak changes)"
+	# request: less than ten leaked blocks. On a busy machine, it starts late.
+	filled=$(awk '$1 == "interval" { nr++ } /^\tfill_cache\+/ { last = nr } END { print last + 0 }' changes)
+	awk -v filled="$filled" '$1 > filled && $3 >= 10 { n++; if ($2 != 1 || $4 < 40) exit 1 } END { exit !n }' leak || fail "$(cat leak changes)"
 	# The sum of all changes is what is held at the end.
 	assert_equal "bytes" "$(awk '$1 == "interval" { sum += $6 } END { print sum }' changes)" \
 		"$(sed -nE 's/^# summary.* held_bytes=([0-9]+).*/\1/p' leaks)"

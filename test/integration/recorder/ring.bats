@@ -37,6 +37,7 @@ remove_cgroup() {
 # ring LIMIT [OPTION...]: begins to record the target into the memory of leakrec, and to write it below ring/.
 ring() {
 	attach --ring "$1" -o ring --call-graph fp "${@:2}"
+	prefer "$LEAKREC_PID" # as in segments.bats
 }
 
 # has_written N REASON: true if so many recordings were written because of that.
@@ -147,7 +148,7 @@ assert_end_line() {
 
 @test "ring: at the end it is what one recording is" {
 	start_churn --resting --threads 4 --leak-every 97
-	ring 24s --when end
+	ring 5min --when end
 	go_target
 	wait_until 60 has_made 100000
 	finish_churn

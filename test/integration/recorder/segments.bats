@@ -16,9 +16,11 @@ teardown() {
 	! mountpoint -q disk || umount disk
 }
 
-# keep LIMIT [OPTION...]: begins to record the target into the directory segments.
+# keep LIMIT [OPTION...]: begins to record the target into the directory segments. Its rings have room for less time than
+# a process may wait for a busy CPU.
 keep() {
 	attach --keep "$1" -o segments --call-graph fp "${@:2}"
+	prefer "$LEAKREC_PID"
 }
 
 # The number of the newest segment.
@@ -217,7 +219,7 @@ has_recording() {
 @test "segments: a target that is started again is another recording in the same directory" {
 	for _ in 1 2; do
 		start_churn --resting --threads 1 --leak-every 97
-		keep 24s
+		keep 10min
 		go_target
 		wait_until 60 has_made 20000
 		finish_churn
@@ -236,7 +238,7 @@ has_recording() {
 
 @test "segments: a recording that has only been begun does not hide the one before" {
 	start_churn --resting --threads 1 --leak-every 97
-	keep 24s
+	keep 10min
 	go_target
 	wait_until 60 has_made 20000
 	finish_churn
@@ -268,9 +270,9 @@ has_recording() {
 
 @test "segments: a missing one is a loss" {
 	start_churn --resting --threads 1 --leak-every 97
-	keep 1s
+	keep 6s
 	go_target
-	wait_until 60 has_dropped_first 14
+	wait_until 60 has_segment 6
 	finish_churn
 	finish_leakrec
 	newest

@@ -164,3 +164,19 @@ assert_two_of_one_pid() {
 	run -2 "$BIN/leakrec" --cgroup / -- true
 	[[ $output == "leakrec: give either -p PID, -a, --cgroup PATH, --unit UNIT, --program FILE, or a command to record;"* ]]
 }
+
+@test "machine: the live parser and its broker are left out" {
+	local pid broker
+
+	: >leakrec.err
+	"$BIN/leakrec" -a --live state --live-every 1 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 test -s state/leaks
+	pid=$(pgrep -P "$LEAKREC_PID" -x leak-live)
+	broker=$(pgrep -P "$pid" -x leak-broker)
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	grep -q '^# live: .*\bended=1' state/leaks
+	run ! grep -E "^process ($pid|$broker) " state/leaks
+}

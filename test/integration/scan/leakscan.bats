@@ -84,6 +84,8 @@ switches_of() {
 	[[ $(id -u) == 0 && $(uname -m) == x86_64 && -e /sys/kernel/btf/vmlinux ]] || skip "needs BPF and x86-64"
 	# reach_memory has pages that some kernels show to tracers only.
 	start_reach reach_cxx
+	# It says that it is ready, and then waits.
+	wait_until 60 grep -q '^State:[[:space:]]*S' "/proc/$REACH_PID/status"
 	before=$(switches_of "$REACH_PID")
 	leakscan >screen
 	grep -q '; it slept, and was not stopped$' screen
@@ -105,23 +107,32 @@ switches_of() {
 	grep -q '; it stood still for ' screen
 }
 
+# Starts a scan, and returns when it has stopped the process; false if that was too short to be seen.
+is_caught() {
+	local state
+
+	leakscan >screen 3>&- &
+	SCAN=$!
+	STARTED_PIDS+=("$SCAN")
+	until read -r _ _ state _ <"/proc/$REACH_PID/stat" && [[ $state == t ]]; do
+		if has_ended "$SCAN"; then
+			wait "$SCAN" || true
+			return 1
+		fi
+		nap 0.002
+	done
+}
+
 @test "leakscan: a process that sleeps at the second look only was stopped" {
-	local scan state
 
 	perl -e '$x = "x" x (64 << 20); syswrite(STDOUT, "ready"); select(undef, undef, undef, 0.0005) until -e "quiet"; sleep' \
 		>truth 3>&- &
 	REACH_PID=$!
 	STARTED_PIDS+=("$REACH_PID")
 	wait_until 60 says_ready "$REACH_PID"
-	leakscan >screen 3>&- &
-	scan=$!
-	STARTED_PIDS+=("$scan")
-	until read -r _ _ state _ <"/proc/$REACH_PID/stat" && [[ $state == t ]]; do
-		! has_ended "$scan"
-		nap 0.002
-	done
+	wait_until 60 is_caught
 	touch quiet
-	wait "$scan"
+	wait "$SCAN"
 	grep -q '; it stood still for ' screen
 }
 

@@ -154,7 +154,7 @@ fake_gnuplot() {
 
 @test "leakplot's rights: --mem's gnuplot" {
 	fake_gnuplot
-	sleep 0.3 &
+	sleep 3 &
 	PATH=$OPEN:$PATH run -1 "$leakplot" --mem $! --interval 50 -o p.png
 	[[ $output == *"uid:65534"*"gained: nothing" ]] || fail "$output"
 }
