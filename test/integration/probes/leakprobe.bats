@@ -158,14 +158,17 @@ definitions() {
 	grep -q '^# .*/cases_static: ' planned
 	# The probes are removed by their names if the test fails.
 	add_probes --pid "$RECORDED_PID"
+	group=$(added_groups | grep _cases_static_)
+	uprobe_events | grep -q ":$group/"
 	"$BIN/leakprobe" del --pid "$RECORDED_PID,$RECORDED_PID"
+	run ! grep ":$group/" < <(uprobe_events)
 	run -1 "$BIN/leakprobe" add --pid "4194304,$RECORDED_PID"
 	grep -q "^leakprobe: no process 4194304" <<<"$output" || fail "$output"
 	run "$BIN/leakprobe" check --pid "$RECORDED_PID,$$"
 	grep -q "^process $RECORDED_PID: .*/cases_static: has all .* probes" <<<"$output" || fail "$output"
 	grep -q "^process $$: .*/libc" <<<"$output" || fail "$output"
 	run -1 "$BIN/leakprobe" del --pid "4194304,$RECORDED_PID"
-	run ! grep "leakprobe_cases_static_.*$BATS_TEST_TMPDIR" < <(uprobe_events)
+	run ! grep ":$group/" < <(uprobe_events)
 	run -2 "$BIN/leakprobe" add --pid "$$,x"
 	[[ $output == *"--pid takes process ids, separated by commas, not"* ]]
 	go_target

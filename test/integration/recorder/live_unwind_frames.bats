@@ -105,7 +105,7 @@ teardown() {
 		# shellcheck disable=SC2086
 		"$BIN/leakrec" --call-graph dwarf $options -o perf.data -- ./handler 2>leakrec.err ||
 			fail "leakrec: $(cat leakrec.err)"
-		! grep -E 'truncated|incomplete' leakrec.err
+		! grep -E 'truncated|incomplete' leakrec.err || fail "$(cat leakrec.err)"
 		"$BIN/leakparse" --order time --size "$SIZE" -i perf.data >leaks 2>leakparse.err
 		assert_equal "unwind failures" "$(summary unwind_failures)" 0
 		assert_equal "stacks" "$(leak_stacks "$SIZE" | sort | uniq -c | sed 's/^ *//')" \
