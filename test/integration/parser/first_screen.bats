@@ -54,7 +54,7 @@ teardown() {
 @test "first screen: processes that have exited are listed with what they held" {
 	# On a slow machine, many blocks of one place would look like growth.
 	echo 'int main(void) { return !__builtin_malloc(64); }' | gcc -x c -O0 -o job -
-	leakrec_in_time -o perf.data -- sh -c 'for i in 1 2 3; do ./job; done'
+	"$BIN/leakrec" -o perf.data -- sh -c 'for i in 1 2 3; do ./job; done' 2>leakrec.err
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -qx '  4 processes held blocks when they exited; those with the most first:' screen || fail "$(cat screen)"
 	assert_equal "processes" "$(grep -cE '^  (job|sh) \([0-9]+\): [1-9][0-9]* blocks?, [0-9.]+ [A-Za-z]+$' screen)" 4

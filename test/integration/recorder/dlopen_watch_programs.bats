@@ -17,7 +17,8 @@ teardown() {
 # run_program PROGRAM...: leakrec starts a shell, which runs the program in a child and then executes it itself.
 run_program() {
 	# shellcheck disable=SC2016 # expanded by the inner shell
-	leakrec_in_time -m 512 -o perf.data -- sh -c '"$@" >first; echo $$ >pid; exec "$@"' sh "$@"
+	"$BIN/leakrec" -m 512 -o perf.data -- sh -c '"$@" >first; echo $$ >pid; exec "$@"' sh "$@" \
+		>truth 2>leakrec.err || fail "$(cat leakrec.err)"
 	parse
 }
 
@@ -37,12 +38,10 @@ run_program() {
 
 # A new file may get the inode number of a removed one. Writing into the file does the same on every file system.
 @test "dlopen watch: a program in the file of one without an allocator" {
+	cp "$(type -P true)" program
 	# shellcheck disable=SC2016 # expanded by the inner shell
-	record_changed() {
-		cp "$(type -P true)" program
-		leakrec_once -o perf.data -- sh -c './program; cat "$1" >program; ./program' sh "$TARGETS/cases_static"
-	}
-	again_if_late record_changed
+	"$BIN/leakrec" -o perf.data -- sh -c './program; cat "$1" >program; ./program' sh "$TARGETS/cases_static" \
+		>truth 2>leakrec.err || fail "$(cat leakrec.err)"
 	parse
 	assert_equal "leaks" "$(grep -c '^leak 3072 ' leaks)" "$(truth held_3072)"
 	(($(truth held_3072) > 0))

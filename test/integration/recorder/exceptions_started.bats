@@ -18,7 +18,8 @@ teardown() {
 
 @test "jemalloc, mapped while recording" {
 	[[ -e $LIBS/libjemalloc.so.2 ]] || skip "no libjemalloc.so.2"
-	leakrec_in_time -m 512 -o perf.data -- env LD_PRELOAD="$LIBS/libjemalloc.so.2" "$TARGETS/throwing"
+	"$BIN/leakrec" -m 512 -o perf.data -- env LD_PRELOAD="$LIBS/libjemalloc.so.2" "$TARGETS/throwing" \
+		>truth 2>leakrec.err || fail "$(cat leakrec.err)"
 	parse
 	assert_blocks
 }
@@ -29,7 +30,8 @@ teardown() {
 	[[ -e $LIBS/libjemalloc.so.2 ]] || skip "no libjemalloc.so.2"
 	for program in "LD_PRELOAD=$LIBS/libjemalloc.so.2 $TARGETS/throwing" "$TARGETS/throwing_own" \
 		"$TARGETS/throwing"; do
-		leakrec_in_time -m 512 --mismatch -o perf.data -- sh -c "$program; exit \$?"
+		"$BIN/leakrec" -m 512 --mismatch -o perf.data -- sh -c "$program; exit \$?" >truth 2>leakrec.err ||
+			fail "$program: $(cat leakrec.err)"
 		parse
 		assert_blocks
 	done

@@ -108,7 +108,7 @@ RUN_ALL='./program && cp second program && ./program && cp first program && ./pr
 @test "overwritten: a program that a command runs" {
 	require_programs
 	make_programs
-	leakrec_in_time -o perf.data -- sh -c "$RUN_ALL"
+	"$BIN/leakrec" -o perf.data -- sh -c "$RUN_ALL" 2>leakrec.err || fail "status $?: $(cat leakrec.err)"
 	parse
 	assert_told program
 	assert_equal "leaks of 5001" "$(grep -c '^leak 5001 ' leaks)" 200

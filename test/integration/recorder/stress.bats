@@ -45,22 +45,18 @@ end_loops() {
 	BUSY=()
 }
 
-record_busy_once() {
-	start_target "${target[@]}"
-	attach "$@"
-	start_loops
-	go_target
-	finish_target
-	end_loops
-	finish_leakrec
-}
-
 # record_busy "TARGET ARG..." [OPTION...]: as record_attached, beside the loops.
 record_busy() {
 	local target
 
 	read -ra target <<<"$1"
-	again_if_late record_busy_once "${@:2}"
+	start_target "${target[@]}"
+	attach "${@:2}"
+	start_loops
+	go_target
+	finish_target
+	end_loops
+	finish_leakrec
 	parse
 }
 

@@ -89,8 +89,7 @@ int main(int argc, char **argv)
 		truth_forked();
 		allocate_now_and_then();
 	}
-	/* What it measures is to be how long others stopped the child, not how busy the CPUs are.
-	 */
+	/* So that it measures stops, and not how busy the CPUs are. */
 	sched_setscheduler(0, SCHED_RR, &priority);
 	watch(child, &signals);
 	kill(child, SIGKILL);
