@@ -10,6 +10,7 @@
 #include "report/text/diff_report.h"
 #include "parser/processes/heap_space.h"
 #include "report/text/input_advice.h"
+#include "report/text/leak_words.h"
 #include "report/text/leaks_text.h"
 #include "tools/leakparse_options.h"
 #include "tools/recording_services.h"
@@ -125,15 +126,8 @@ static void explain_no_leaks(const struct leak_report *report, bool says_why_emp
 			"no allocation was recorded completely, so leaks cannot be found: record "
 			"the returns of the allocator's functions, too (*_ret), and not in a group "
 			"with :S");
-	else if (says_why_empty)
-		return;
-	else if (report->nr_held)
-		diag_note("nothing that the options select is held");
-	else if (!stats->events && !report->analysis->was_enough)
-		diag_note("nothing was recorded: no probe was hit");
-	else
-		diag_note(
-			"nothing leaked: all blocks that were allocated during the recording have been freed");
+	else if (!says_why_empty)
+		diag_note("%s", leak_words_nothing(report));
 }
 
 static void print_advice_lines(const struct input_advice *advice)

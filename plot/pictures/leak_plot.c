@@ -82,7 +82,7 @@ static void print_headline(FILE *out, const struct leak_plot *plot)
 	uint64_t nr_all = set->nr_points + set->nr_outside_range;
 
 	if (nr_all == 0 && set->nr_unknown_size == 0) {
-		fputs("Nothing leaked", out);
+		fputs("No leak is listed", out);
 		return;
 	}
 	if (plot->options->size_text)
@@ -281,7 +281,7 @@ static void draw_shades(const struct leak_plot *plot, FILE *program)
 
 static void write_plot_command(struct plot_script *script, const struct leak_plot *plot)
 {
-	/* Draws the axes even if nothing leaked. */
+	/* Draws the axes even if nothing is listed. */
 	fputs("plot NaN notitle", script->program);
 	if (plot->is_map) {
 		fputs(", ", script->program);
@@ -325,7 +325,7 @@ static int write_program(struct plot_script *script, const void *context)
 			return err;
 	}
 	if (plot->set.nr_points == 0)
-		fprintf(program, "set label 'nothing leaked' at graph 0.5,0.5 center%s\n",
+		fprintf(program, "set label 'no leak is listed' at graph 0.5,0.5 center%s\n",
 			is_dumb(plot) ? "" : " font ',20'");
 	write_plot_command(script, plot);
 	return 0;

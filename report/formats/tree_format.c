@@ -11,18 +11,18 @@
  * A line without numbers continues the chain above it. The tree indents only where paths fork.
  */
 #include "report/formats/formats.h"
+#include "report/text/leak_words.h"
 #include "report/trees/report_tree.h"
 #include "report/trees/tree_printer.h"
 
+#include <ctype.h>
 #include <errno.h>
 
 static int write_nothing(FILE *out, const struct leak_report *report)
 {
-	fputs(report->nr_held ? "No held block matches the given filters.\n"
-			      : "Nothing is held: no leaks.\n",
-	      out);
-	if (!report->nr_held && !report->analysis->input.probe_samples)
-		fputs("No allocation was recorded either: no probe was hit.\n", out);
+	const char *text = leak_words_nothing(report);
+
+	fprintf(out, "%c%s.\n", toupper(*text), text + 1);
 	return 0;
 }
 

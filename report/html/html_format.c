@@ -16,6 +16,7 @@
 #include "report/html/html_columns.h"
 #include "report/html/html_page.h"
 #include "report/text/input_advice.h"
+#include "report/text/leak_words.h"
 #include "report/text/memory_report.h"
 
 #include <errno.h>
@@ -62,6 +63,8 @@ static void write_summary(FILE *out, const struct html_tables *tables)
 	write_number(out, "suppressed_blocks", report->suppressed_blocks);
 	write_number(out, "firm_blocks", report->firm_blocks);
 	write_number(out, "double_frees", report->anomalies[ANOMALY_DOUBLE_FREE]);
+	if (!leak_report_has_held(report))
+		write_text(out, "nothing", leak_words_nothing(report));
 	if (size)
 		fprintf(out, "\"sizes\":[%" PRId64 ",%" PRId64 "],",
 			html_json_number(size->min_bytes), html_json_number(size->max_bytes));

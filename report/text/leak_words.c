@@ -37,6 +37,25 @@ void leak_words_certain(FILE *out, const struct leak_report *report)
 		fputs(", certainly not freed", out);
 }
 
+const char *leak_words_nothing(const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
+
+	if (report->nr_held)
+		return "nothing that the options select is held";
+	if (!stats->events && !analysis->was_enough)
+		return "nothing was recorded: no probe was hit";
+	if (report->in_windows)
+		return "no block is known to be held; not all were observed";
+	if (!pairing_audit_is_clean(analysis) || analysis->may_miss ||
+	    analysis->segments.first > 1 || analysis->input.command.has_sizes ||
+	    stats->blocks_dropped_by_exec)
+		return "no recorded block is held";
+	return "nothing leaked: all blocks that were allocated during the recording have been "
+	       "freed";
+}
+
 void leak_words_certainty(FILE *out, unsigned int doubts)
 {
 	char separator = ':';

@@ -201,8 +201,8 @@ function drawTable() {
 		}
 		rows.push(row);
 	}
-	room.replaceChildren(...(table.rows.length ? rows : [element("p", "empty", data.summary.held_blocks ?
-		"No cause matches the filters." : "Nothing is held: this recording has no leak.")]));
+	room.replaceChildren(...(table.rows.length ? rows : [element("p", "empty", data.summary.nothing ?
+		data.summary.nothing + "." : "No cause matches the filters.")]));
 }
 
 /* --- Details of one stack --- */

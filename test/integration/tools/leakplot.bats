@@ -150,10 +150,10 @@ has_magic() {
 @test "no leaks: the picture says so and has its axes" {
 	make_leaks 0 >leaks
 	run -0 "$leakplot" leaks
-	[[ "$output" == *'Nothing leaked'* ]]
+	[[ "$output" == *'No leak is listed'* ]]
 	run -0 "$leakplot" -o picture.svg leaks
-	[[ "$output" == *'Nothing leaked'* ]]
-	grep -q 'nothing leaked' picture.svg
+	[[ "$output" == *'No leak is listed'* ]]
+	grep -q 'no leak is listed' picture.svg
 }
 
 @test "colours by verdict" {

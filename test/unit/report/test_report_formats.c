@@ -283,10 +283,32 @@ static void nothing_leaked(void **state)
 	const struct tree_options options = {.threshold_percent = 1};
 	_cleanup_free_ char *text = format_text(make_recording(false), "tree", &options);
 
-	assert_string_equal(text, "Nothing is held: no leaks.\n");
+	assert_string_equal(text, "Nothing leaked: all blocks that were allocated during the "
+				  "recording have been freed.\n");
 	free(format_text(make_recording(false), "html", &options));
 	for (size_t i = 0; i < ARRAY_SIZE(plain_texts); i++)
 		free(format_text(make_recording(false), plain_texts[i], &options));
+}
+
+static void does_not_claim_that_nothing_leaked(void **state)
+{
+	const struct tree_options options = {.threshold_percent = 1};
+	struct perf_data_writer *losing = make_recording(false), *windows = make_recording(false);
+	const struct perf_data_sample close = {
+		.event = perf_data_add_event(windows, "leakrec", "window", "u32 open"),
+		.pid = 7,
+		.tid = 7,
+		.time_ns = 2000 * MS,
+		.fields = (uint64_t[]){0},
+	};
+	_cleanup_free_ char *text = NULL, *in_windows = NULL;
+
+	perf_data_lost(losing, 1030 * MS, 5);
+	text = format_text(losing, "tree", &options);
+	assert_string_equal(text, "No recorded block is held.\n");
+	perf_data_sample(windows, &close);
+	in_windows = format_text(windows, "tree", &options);
+	assert_string_equal(in_windows, "No block is known to be held; not all were observed.\n");
 }
 
 #define NAME(name) #name,
@@ -308,6 +330,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(leaks),
 		cmocka_unit_test(changes),
 		cmocka_unit_test(nothing_leaked),
+		cmocka_unit_test(does_not_claim_that_nothing_leaked),
 		cmocka_unit_test(are_found_by_their_names),
 		cmocka_unit_test(the_page_knows_the_users_frame),
 		cmocka_unit_test(the_page_has_room_for_sites_listed_twice),
