@@ -4,6 +4,7 @@
 #include "common/hash.h"
 #include "common/scope.h"
 #include "parser/statistics/stack_functions.h"
+#include "parser/windows/observed_time.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ struct chooser {
 	uint8_t *fits;
 	struct suppression **suppression;
 	bool *suppression_known;
+	double unobserved; /* the part of the time */
 };
 
 /* Calls @test with each name that a frame of the stack has, until it returns true. */
@@ -221,20 +223,25 @@ static void count_reach(struct leak_reach *to, enum reach_group group, uint64_t 
 	to->bytes[group] += bytes;
 }
 
-static void count_estimate(struct leak_estimate *to, double nr, uint64_t bytes)
+/* Blocks of one window are in the sample together, or are not (docs/verdicts.md, "Amounts"). */
+static void count_estimate(const struct chooser *chooser, struct leak_estimate *to, size_t index)
 {
-	to->blocks += nr;
-	to->bytes += nr * (double)bytes;
-	to->blocks_variance += nr * nr;
-	to->bytes_variance += nr * nr * (double)bytes * (double)bytes;
-}
+	const struct heap_block *block = &chooser->report->held[index];
+	double blocks = chooser->report->verdicts.blocks[index].stands_for;
+	double bytes = blocks * (double)block->size_bytes;
+	size_t window = observed_time_nr_before(
+		heap_tracker_observed(chooser->report->analysis->heaps), block->allocated.time_ns);
 
-static void add_estimate(struct leak_estimate *to, const struct leak_estimate *from)
-{
-	to->blocks += from->blocks;
-	to->bytes += from->bytes;
-	to->blocks_variance += from->blocks_variance;
-	to->bytes_variance += from->bytes_variance;
+	/* Blocks from before all windows were not observed in one. */
+	if (!window || window != to->window)
+		to->window_blocks = to->window_bytes = 0;
+	to->window = window;
+	to->blocks_variance += blocks * (blocks + 2 * chooser->unobserved * to->window_blocks);
+	to->bytes_variance += bytes * (bytes + 2 * chooser->unobserved * to->window_bytes);
+	to->window_blocks += blocks;
+	to->window_bytes += bytes;
+	to->blocks += blocks;
+	to->bytes += bytes;
 }
 
 static void add_reach(struct leak_reach *to, const struct leak_reach *from)
@@ -270,6 +277,7 @@ static void choose(struct chooser *chooser, size_t index)
 	struct leak_report *report = chooser->report;
 	const struct heap_block *block = &report->held[index];
 	struct leak_site *site = &report->sites[report->verdicts.blocks[index].site];
+	uint32_t cause = report->verdicts.sites[report->verdicts.blocks[index].site].cause;
 	enum verdict verdict = (enum verdict)report->verdicts.blocks[index].verdict;
 	struct suppression *suppression = suppression_of(chooser, index);
 	enum reach_group group = leak_report_group_of(report, index);
@@ -292,15 +300,15 @@ static void choose(struct chooser *chooser, size_t index)
 	site->bytes += block->size_bytes;
 	site->firm_blocks += !report->verdicts.blocks[index].doubts;
 	count_reach(&site->reach, group, block->size_bytes);
-	count_estimate(&site->estimate, report->verdicts.blocks[index].stands_for,
-		       block->size_bytes);
+	count_estimate(chooser, &site->estimate, index);
+	count_estimate(chooser, &report->causes[cause].estimate, index);
 	if (kind_of_schema(block->allocated.schema))
 		return;
 	report->exited_blocks += has_exited(report, block);
 	report->blocks_of[verdict]++;
 	report->bytes_of[verdict] += block->size_bytes;
-	count_estimate(&report->estimate_of[verdict], report->verdicts.blocks[index].stands_for,
-		       block->size_bytes);
+	count_estimate(chooser, &report->estimate, index);
+	count_estimate(chooser, &report->estimate_of[verdict], index);
 	count_reach(&report->reach_of[verdict], group, block->size_bytes);
 }
 
@@ -310,7 +318,8 @@ static int choose_all(struct leak_report *report)
 	_cleanup_free_ uint8_t *fits = calloc(nr, sizeof(*fits));
 	_cleanup_free_ struct suppression **suppression = calloc(nr, sizeof(struct suppression *));
 	_cleanup_free_ bool *known = calloc(nr, sizeof(*known));
-	struct chooser chooser = {report, fits, suppression, known};
+	struct chooser chooser = {report, fits, suppression, known,
+				  1 - analysis_observed_share(report->analysis)};
 
 	if (!fits || !suppression || !known)
 		return -ENOMEM;
@@ -365,7 +374,7 @@ static int compare_lost_causes(const void *a, const void *b)
 	return order ? order : (x->first > y->first) - (x->first < y->first);
 }
 
-/* Groups the listed sites, which are in the order of causes. */
+/* Groups the listed sites, which are in the order of causes: none is written before it is read. */
 static void arrange_causes(struct leak_report *report)
 {
 	for (size_t i = 0; i < report->nr_sites; i++) {
@@ -375,7 +384,9 @@ static void arrange_causes(struct leak_report *report)
 
 		report->sites_by_cause[i] = *site;
 		if (i == 0 || cause[-1].cause != index) {
-			*cause = (struct leak_cause){.cause = index, .first = i};
+			*cause = (struct leak_cause){.cause = index,
+						     .first = i,
+						     .estimate = report->causes[index].estimate};
 			report->nr_causes++;
 		} else {
 			cause--;
@@ -384,7 +395,6 @@ static void arrange_causes(struct leak_report *report)
 		cause->blocks += site->blocks;
 		cause->bytes += site->bytes;
 		add_reach(&cause->reach, &site->reach);
-		add_estimate(&cause->estimate, &site->estimate);
 	}
 	if (report->options->order == LEAK_ORDER_SIZE)
 		qsort(report->causes, report->nr_causes, sizeof(*report->causes),
@@ -422,7 +432,6 @@ static void arrange_sites(struct leak_report *report)
 		report->memory_sites++;
 		report->held_blocks += site.blocks;
 		report->held_bytes += site.bytes;
-		add_estimate(&report->estimate, &site.estimate);
 		report->sites_of[verdict->verdict]++;
 		report->firm_blocks += site.firm_blocks;
 	}

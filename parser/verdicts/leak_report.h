@@ -58,6 +58,9 @@ struct leak_reach {
 struct leak_estimate {
 	double blocks, bytes;
 	double blocks_variance, bytes_variance;
+	/* Private: the window of the last block, and that window's part. */
+	size_t window;
+	double window_blocks, window_bytes;
 };
 
 /*

@@ -30,6 +30,8 @@
 #define CACHE	   0x5000
 #define TABLE	   0x6000
 #define TEXT	   0x7000
+#define START	   0x8000
+#define STARTED	   40		/* blocks, in the first window */
 #define TEXTS	   UINT64_C(50) /* in a window */
 #define CACHE_LIFE (60 * S)
 
@@ -129,6 +131,10 @@ static void make(void)
 		add_texts(open_ns, i);
 		allocate(open_ns + MS, CACHE, 4096, cached);
 		follow(cached, open_ns + MS, open_ns + MS + CACHE_LIFE + i % 7 * S);
+		for (uint64_t k = 0; i == 0 && k < STARTED; k++) {
+			allocate(open_ns + MS + k, START, 77, 0x30000000 + 0x100 * k);
+			follow(0x30000000 + 0x100 * k, open_ns + MS + k, UINT64_MAX);
+		}
 		if (i < 20) {
 			allocate(open_ns + MS, TABLE, 100000, 0x20000000 + 0x100000 * i);
 			follow(0x20000000 + 0x100000 * i, open_ns + MS, UINT64_MAX);
@@ -188,7 +194,7 @@ static void finds_the_leak(void **state)
 	assert_true(cause->estimate.blocks_variance > 100 * 100);
 	assert_true(fabs(first->stays - 0.001) < 2e-4);
 	/* One text at a time, not one for all of the time between two windows. */
-	assert_true(report.estimate.blocks < 6000 + 1000 + 3200 + 1000);
+	assert_true(report.estimate.blocks < 6000 + 1000 + 3200 + 2000 + 1000);
 	/* The median is that of all, not of those that outlived a window. */
 	assert_true(first->median_s < 1e-4);
 	for (size_t i = 1; i < report.nr_causes; i++) {
@@ -197,6 +203,28 @@ static void finds_the_leak(void **state)
 
 		assert_true(verdict == VERDICT_NOT_YET || verdict == VERDICT_STARTUP);
 	}
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+}
+
+/* What only one window has seen may have been there once, or nearly always between windows. */
+static void errors_are_those_of_windows(void **state)
+{
+	struct analysis analysis;
+	struct leak_report report;
+	const struct leak_cause *start = NULL;
+	double error;
+
+	read_back(&analysis, &report);
+	for (size_t i = 0; i < report.nr_causes; i++)
+		if (report.causes[i].bytes == STARTED * UINT64_C(77))
+			start = &report.causes[i];
+	assert_non_null(start);
+	assert_true(fabs(start->estimate.blocks - STARTED / 0.02) < 200);
+	error = sqrt(start->estimate.blocks_variance);
+	assert_true(fabs(error / start->estimate.blocks - 1) < 0.05);
+	assert_true(fabs(sqrt(start->estimate.bytes_variance) / error / 77 - 1) < 0.01);
+	assert_true(report.estimate.blocks_variance > start->estimate.blocks_variance);
 	leak_report_deinit(&report);
 	analysis_deinit(&analysis);
 }
@@ -273,6 +301,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_leak),
+		cmocka_unit_test(errors_are_those_of_windows),
 		cmocka_unit_test(says_that_it_estimates),
 		cmocka_unit_test(lists_the_sample),
 		cmocka_unit_test(writes_json),
