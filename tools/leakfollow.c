@@ -8,6 +8,7 @@
 #include "report/text/leaks_text.h"
 #include "report/text/resource_report.h"
 #include "tools/recording_services.h"
+#include "tools/recording_warnings.h"
 #include "tools/separation.h"
 
 #include <errno.h>
@@ -194,6 +195,9 @@ static void tell_counts(const struct follow *follow)
 			  follow->entered, quantity_plural(follow->entered), follow->exited,
 			  follow->refcount);
 	resource_report_check_kind(follow->analysis.heaps, follow->kind);
+	recording_warnings_print(&follow->analysis,
+				 "operations between them are missing, and a block that is lost "
+				 "sight of ends by \"window\"");
 }
 
 /* Returns the tool's exit status. */

@@ -11,9 +11,9 @@
 #include "parser/processes/heap_space.h"
 #include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
-#include "report/text/leaks_text.h"
 #include "tools/leakparse_options.h"
 #include "tools/recording_services.h"
+#include "tools/recording_warnings.h"
 #include "tools/separation.h"
 #include "parser/analysis/peak.h"
 #include "report/text/resource_report.h"
@@ -31,56 +31,9 @@
 
 #define EXIT_LEAKS 3 /* --fail-on-leak */
 
-/* When events were lost, for the warning about losses; "" if unknown. NULL: out of memory. */
-static char *windows_phrase(const struct analysis *analysis)
-{
-	size_t nr;
-	const struct loss_window *windows = loss_windows_list(analysis->loss_windows, &nr);
-	_cleanup_free_ char *phrase = NULL;
-	size_t len;
-	FILE *out = open_memstream(&phrase, &len);
-
-	if (!out)
-		return NULL;
-	if (nr == 1) {
-		fputs(" (within ", out);
-		leaks_write_window(out, analysis, &windows[0]);
-		fputs(" s after the start)", out);
-	} else if (nr > 1) {
-		fprintf(out, " (in %zu windows, the first within ", nr);
-		leaks_write_window(out, analysis, &windows[0]);
-		fputs(", the last within ", out);
-		leaks_write_window(out, analysis, &windows[nr - 1]);
-		fputs(" s after the start)", out);
-	}
-	if (fclose(out) != 0)
-		return NULL;
-	return steal_ptr(phrase);
-}
-
-static void warn_of_losses(const struct analysis *analysis)
-{
-	_cleanup_free_ char *windows = windows_phrase(analysis);
-
-	diag_warn("%" PRIu64 " event%s lost%s: some reported leaks may be false; %s",
-		  analysis->lost, quantity_word(analysis->lost, " was", "s were"),
-		  windows ? windows : "", input_advice_on_losses(analysis));
-}
-
-static void warn_of_uncounted(const struct analysis *analysis)
-{
-	if (analysis_is_in_windows(analysis))
-		diag_warn("recorded in windows, %.3g %% of the time: listed blocks are those that "
-			  "were looked at, and amounts are of these; --summary estimates all",
-			  100 * analysis_observed_share(analysis));
-	if (analysis->may_miss && !analysis->unguarded_tasks)
-		diag_warn(INPUT_ADVICE_FIRST_CALLS);
-	if (!analysis->unguarded_tasks)
-		return;
-	diag_warn("events may be missing, and their number is unknown: %" PRIu64
-		  " processes or threads were unguarded; " INPUT_ADVICE_UNGUARDED,
-		  analysis->unguarded_tasks);
-}
+#define IN_WINDOWS                                                                                 \
+	"listed blocks are those that were looked at, and amounts are of these; --summary "        \
+	"estimates all"
 
 /* " of 3072 bytes", or "" without --size. NULL: out of memory. */
 static char *size_phrase(const struct leaks_options *options)
@@ -130,18 +83,12 @@ static void explain_no_leaks(const struct leak_report *report, bool says_why_emp
 		diag_note("%s", leak_words_nothing(report));
 }
 
-static void print_advice_lines(const struct input_advice *advice)
-{
-	for (size_t i = 0; i < advice->nr; i++)
-		diag_warn("%s", advice->lines[i]);
-}
-
 static void print_advice(const struct leak_report *report)
 {
 	struct input_advice advice;
 
 	input_advice_find(report, &advice);
-	print_advice_lines(&advice);
+	recording_warnings_of_advice(&advice);
 }
 
 /* The short answer on standard error. @says_why_empty: that of the report's format. */
@@ -185,9 +132,7 @@ static void print_summary(const struct leak_report *report, bool says_why_empty)
 			  "blocks count as unknown, and double frees of these are not found; held "
 			  "blocks are still exact",
 			  stats->forgetful_children, MAX_COPIED_BYTES >> 20);
-	if (analysis->lost)
-		warn_of_losses(analysis);
-	warn_of_uncounted(analysis);
+	recording_warnings_of_losses(analysis, IN_WINDOWS);
 	explain_no_leaks(report, says_why_empty);
 	print_advice(report);
 }
@@ -367,7 +312,6 @@ static int begin_diff(struct leakparse_options *options, struct reader *reader,
 static int end_diff(const struct leakparse_options *options, const struct reader *reader,
 		    struct diff_report *diff)
 {
-	struct input_advice advice;
 	int err = diff_report_finish(diff);
 
 	if (pager_was_left(&reader->pager, -err))
@@ -375,11 +319,7 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 	if (!err && diff->nr <= 1 && !options->has_range && !options->every_ns)
 		diag_note(
 			"the recording has no marks: these are the changes in the whole recording");
-	if (diff->analysis->lost)
-		warn_of_losses(diff->analysis);
-	warn_of_uncounted(diff->analysis);
-	input_advice_on_recording(diff->analysis, &advice);
-	print_advice_lines(&advice);
+	recording_warnings_print(diff->analysis, IN_WINDOWS);
 	return err;
 }
 

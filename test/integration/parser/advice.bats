@@ -156,4 +156,6 @@ says_nothing_of() {
 	grep -q 'record without --on-overload drop, or with larger rings (-m)' <("$BIN/leakparse" --summary -i perf.data)
 	"$BIN/leakparse" -i perf.data 2>messages >leaks
 	grep -q 'events were lost.*larger rings' messages
+	"$BIN/leakfollow" --size 3072 -i perf.data 2>messages >operations
+	grep -q 'events were lost.*larger rings' messages
 }
