@@ -316,9 +316,10 @@ static int on_segment(struct analysis *analysis, const struct perf_sample *sampl
 	if (number == 1)
 		return 0;
 	memory_usage_begin(analysis->memory);
+	analysis->segments.lost_before = sample->args[SEGMENT_LOST];
 	/* A release may have been lost then. */
 	loss_windows_add(analysis->loss_windows, LOSS_RING_PROBES, UINT32_MAX,
-			 sample->origin.time_ns, sample->args[SEGMENT_LOST]);
+			 sample->origin.time_ns, analysis->segments.lost_before);
 	return 0;
 }
 

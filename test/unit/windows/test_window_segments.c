@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Recordings in segments (docs/segments.md), some of which are not there. */
+#include "common/scope.h"
+#include "report/text/input_advice.h"
+#include "test/support/perf_data_writer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define S   UINT64_C(1000000000)
+#define PID 7
+
+struct maker {
+	struct perf_data_writer *writer;
+	int call, segment;
+};
+
+static void add(const struct maker *maker, int event, uint64_t time_ns, const uint64_t *fields)
+{
+	perf_data_sample(maker->writer, &(struct perf_data_sample){.event = event,
+								   .pid = PID,
+								   .tid = PID,
+								   .time_ns = time_ns,
+								   .fields = fields});
+}
+
+/* Begins segment @number at @time_ns; @lost events were lost before. */
+static struct maker begin(uint64_t number, uint64_t time_ns, uint64_t lost)
+{
+	struct maker maker = {.writer = perf_data_writer_create(NULL)};
+
+	maker.call = perf_data_add_probe(maker.writer, "malloc", PROBE_CALL);
+	maker.segment = perf_data_add_event(maker.writer, "leakrec", "segment",
+					    "u32 number\nu64 started\nu64 lost\nu64 one_of");
+	add(&maker, maker.segment, time_ns, (uint64_t[]){number, S, lost, 1});
+	return maker;
+}
+
+static void allocate(const struct maker *maker, uint64_t time_ns, uint64_t address)
+{
+	add(maker, maker->call, time_ns, (uint64_t[]){0x7000, 0x400010, 64, address});
+}
+
+/* The caller calls analysis_deinit(). */
+static void finish(struct maker *makers, size_t nr, struct analysis *ret)
+{
+	char paths[2][64];
+	const char *list[] = {paths[0], paths[1]};
+	int fds[2];
+
+	for (size_t i = 0; i < nr; i++) {
+		fds[i] = memfd_create("segment", MFD_CLOEXEC);
+		assert_true(fds[i] >= 0);
+		assert_int_equal(perf_data_write(makers[i].writer, PERF_DATA_FILE, fds[i]), 0);
+		perf_data_writer_destroy(makers[i].writer);
+		snprintf(paths[i], sizeof(paths[i]), "/proc/self/fd/%d", fds[i]);
+	}
+	assert_int_equal(analysis_init(ret, NULL, NULL), 0);
+	assert_int_equal(analysis_read(ret, list, nr), 0);
+	for (size_t i = 0; i < nr; i++)
+		close(fds[i]);
+}
+
+static void tells_what_was_lost_before(void **state)
+{
+	for (uint64_t lost = 0; lost < 2; lost++) {
+		struct maker maker = begin(4, 10 * S, lost);
+		struct input_advice advice;
+		struct analysis analysis;
+
+		allocate(&maker, 11 * S, 0x1000);
+		finish(&maker, 1, &analysis);
+		input_advice_on_recording(&analysis, &advice);
+		assert_int_equal(advice.nr, 1);
+		assert_non_null(strstr(advice.lines[0], ", 3 segments, is not here: "));
+		assert_int_equal(strstr(advice.lines[0], "; 1 event was lost in it") != NULL, lost);
+		analysis_deinit(&analysis);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_what_was_lost_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
