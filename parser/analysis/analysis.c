@@ -283,6 +283,16 @@ static int on_reach(struct analysis *analysis, const struct perf_sample *sample)
 	return err ? err : reach_add(analysis->reach, sample);
 }
 
+/* A segment is missing: nothing is known from its beginning on. */
+static int close_window(struct analysis *analysis)
+{
+	const struct perf_sample close = {.origin.time_ns = analysis->end_ns};
+
+	if (!heap_tracker_observed(analysis->heaps)->is_open)
+		return 0;
+	return heap_tracker_window(analysis->heaps, &close);
+}
+
 /*
  * A segment begins. The first one that is read has the state with which it begins; of the next one,
  * that is known. Between two segments that follow each other, nothing is missing.
@@ -291,7 +301,7 @@ static int on_segment(struct analysis *analysis, const struct perf_sample *sampl
 {
 	uint32_t number = (uint32_t)sample->mark_number, last = analysis->segments.last;
 	bool is_first = !last;
-	int err;
+	int err = 0;
 
 	if (last && number <= last) {
 		diag_error("%s: segment %u comes after segment %u: give the files in the order in "
@@ -303,7 +313,10 @@ static int on_segment(struct analysis *analysis, const struct perf_sample *sampl
 		follow_file(analysis, sample->origin.time_ns);
 	else if (!is_first && !analysis->file.start_ns)
 		analysis->file.longest_pause_ns = 0;
-	err = note_known_time(analysis, &sample->origin);
+	if (!is_first && number != last + 1)
+		err = close_window(analysis);
+	if (!err)
+		err = note_known_time(analysis, &sample->origin);
 	if (err)
 		return err;
 	analysis->segments.last = number;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Recordings in segments (docs/segments.md), some of which are not there. */
 #include "common/scope.h"
+#include "parser/windows/observed_time.h"
 #include "report/text/input_advice.h"
 #include "test/support/perf_data_writer.h"
 
@@ -18,7 +19,7 @@
 
 struct maker {
 	struct perf_data_writer *writer;
-	int call, segment;
+	int call, entry, exit, segment, window;
 };
 
 static void add(const struct maker *maker, int event, uint64_t time_ns, const uint64_t *fields)
@@ -36,10 +37,18 @@ static struct maker begin(uint64_t number, uint64_t time_ns, uint64_t lost)
 	struct maker maker = {.writer = perf_data_writer_create(NULL)};
 
 	maker.call = perf_data_add_probe(maker.writer, "malloc", PROBE_CALL);
+	maker.entry = perf_data_add_probe(maker.writer, "calloc", PROBE_ENTRY);
+	maker.exit = perf_data_add_probe(maker.writer, "calloc", PROBE_RETURN);
 	maker.segment = perf_data_add_event(maker.writer, "leakrec", "segment",
 					    "u32 number\nu64 started\nu64 lost\nu64 one_of");
+	maker.window = perf_data_add_event(maker.writer, "leakrec", "window", "u32 open\nu64 pace");
 	add(&maker, maker.segment, time_ns, (uint64_t[]){number, S, lost, 1});
 	return maker;
+}
+
+static void window(const struct maker *maker, uint64_t time_ns, uint64_t open)
+{
+	add(maker, maker->window, time_ns, (uint64_t[]){open, 0});
 }
 
 static void allocate(const struct maker *maker, uint64_t time_ns, uint64_t address)
@@ -84,10 +93,33 @@ static void tells_what_was_lost_before(void **state)
 	}
 }
 
+/* The window was open when the second segment began. It may have closed in it, and opened again. */
+static void a_missing_segment_is_not_observed(void **state)
+{
+	for (uint64_t is_open = 0; is_open < 2; is_open++) {
+		struct maker makers[] = {begin(1, S, 0), begin(3, 10 * S, 0)};
+		const struct observed_time *time;
+		struct analysis analysis;
+
+		window(&makers[0], S, 1);
+		allocate(&makers[0], 2 * S, 0x1000);
+		add(&makers[0], makers[0].entry, 3 * S, (uint64_t[]){0x7200, 1, 32, 0x400030});
+		window(&makers[1], 10 * S, is_open);
+		add(&makers[1], makers[1].exit, 11 * S, (uint64_t[]){0x7200, 0x400030, 0x2000});
+		finish(makers, 2, &analysis);
+		time = heap_tracker_observed(analysis.heaps);
+		assert_int_equal(observed_time_before(time, 11 * S), (is_open ? 3 : 2) * S);
+		assert_int_equal(heap_tracker_stats(analysis.heaps)->entries[ENTRY_WINDOW_CLOSED],
+				 1);
+		analysis_deinit(&analysis);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_what_was_lost_before),
+		cmocka_unit_test(a_missing_segment_is_not_observed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
