@@ -32,7 +32,7 @@ void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_si
 	if (set->summary.is_truncated)
 		separator = "; ";
 	if (set->summary.observed > 0) {
-		fprintf(out, "%sa sample: %.2g %% of the time was observed", separator,
+		fprintf(out, "%sa sample: %.3g %% of the time was observed", separator,
 			100 * set->summary.observed);
 		separator = "; ";
 	}

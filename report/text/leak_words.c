@@ -145,7 +145,7 @@ static void write_windowed_lifetimes(FILE *out, const struct site_verdict *verdi
 	if (verdict->stays < 0) {
 		fputs(", none of them freed", out);
 	} else {
-		fprintf(out, ", about %.2g %% stay; of the others half freed within ",
+		fprintf(out, ", about %.3g %% stay; of the others half freed within ",
 			100 * verdict->stays);
 		fputs(quantity_duration(verdict->median_s).text, out);
 		fputs(", 99 % within ", out);

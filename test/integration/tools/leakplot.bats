@@ -147,6 +147,12 @@ has_magic() {
 	grep -q '1 leak of unknown size' picture.svg
 }
 
+@test "the part of the time that was observed is noted in the picture" {
+	make_leaks 2 | sed '2s/$/ observed=0.997/' >leaks
+	"$leakplot" -o picture.svg leaks
+	grep -q 'a sample: 99.7 % of the time was observed' picture.svg
+}
+
 @test "no leaks: the picture says so and has its axes" {
 	make_leaks 0 >leaks
 	run -0 "$leakplot" leaks

@@ -390,6 +390,21 @@ static void advice_knows_the_recorder(void **state)
 	check_advice("other", 0, "record with larger rings (-m)", "than a dump can be");
 }
 
+/* Without an exponent. */
+static void nearly_all_stay(void **state)
+{
+	const struct site site = {.allocations = 7};
+	const struct site_verdict verdict = {.site = &site, .in_windows = true, .stays = 0.997};
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	leak_words_lifetimes(out, NULL, &verdict);
+	fclose(out);
+	assert_non_null(strstr(text, "7 seen, about 99.7 % stay; "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +414,7 @@ int main(void)
 		cmocka_unit_test(files_that_do_not_belong_together),
 		cmocka_unit_test(what_contradicts_certainty),
 		cmocka_unit_test(threads_that_are_not_recorded),
+		cmocka_unit_test(nearly_all_stay),
 		cmocka_unit_test(filters_are_known),
 		cmocka_unit_test(recorded_sizes_are_known),
 		cmocka_unit_test(advice_knows_the_recorder),
