@@ -66,7 +66,7 @@ static void note_record(struct analysis *analysis, const struct perf_origin *ori
 
 static bool is_enough(const struct analysis *analysis, const struct perf_origin *origin)
 {
-	return (analysis->until_ns && analysis->start_ns &&
+	return (analysis->until_ns && analysis->start_ns && origin->time_ns > analysis->start_ns &&
 		origin->time_ns - analysis->start_ns > analysis->until_ns) ||
 	       (analysis->until_sequence && origin->sequence > analysis->until_sequence);
 }
@@ -373,8 +373,8 @@ static int note_operation(struct analysis *analysis, const struct perf_origin *o
 	if (err)
 		return err;
 	begin(analysis, origin->time_ns);
-	analysis->end_ns =
-		origin->time_ns > analysis->known_end_ns ? origin->time_ns : analysis->known_end_ns;
+	if (origin->time_ns > analysis->end_ns)
+		analysis->end_ns = origin->time_ns;
 	return origin->sequence == BEGIN_NAMING_AT ? stack_store_begin_naming(analysis->stacks) : 0;
 }
 

@@ -216,6 +216,29 @@ static void late_records(void **state)
 	CHECK(0, "", three_blocks(1000), three_blocks(1015));
 }
 
+/* An operation from before the start is not far after it, and ends nothing. */
+static void late_records_move_no_bounds(void **state)
+{
+	struct recording late = three_blocks(1000);
+	struct analysis analysis;
+	char path[64];
+	int fd;
+
+	perf_data_finished_round(late.writer);
+	perf_data_finished_round(late.writer);
+	add_malloc(&late, 500, BLOCK + 0x1000);
+	fd = end_recording(&late, path);
+	assert_int_equal(analysis_init(&analysis, NULL, NULL), 0);
+	analysis.until_ns = 1000000;
+	assert_int_equal(analysis_read(&analysis, (const char *[]){path}, 1), 0);
+	assert_false(analysis.was_enough);
+	assert_int_equal(heap_tracker_stats(analysis.heaps)->allocations, 4);
+	assert_int_equal(analysis.start_ns, 1000);
+	assert_true(analysis.end_ns > 1000);
+	analysis_deinit(&analysis);
+	close(fd);
+}
+
 static void files_that_do_not_belong_together(void **state)
 {
 	const struct perf_data_options other = {.first_id = 7000};
@@ -411,6 +434,7 @@ int main(void)
 		cmocka_unit_test(double_free_needs_all_events),
 		cmocka_unit_test(pauses_between_files),
 		cmocka_unit_test(late_records),
+		cmocka_unit_test(late_records_move_no_bounds),
 		cmocka_unit_test(files_that_do_not_belong_together),
 		cmocka_unit_test(what_contradicts_certainty),
 		cmocka_unit_test(threads_that_are_not_recorded),
