@@ -24,7 +24,8 @@ struct debug_file_search {
 	bool refused;	       /* result: a file with the right name was another file */
 	/*
 	 * If set, gets the descriptor, its own then, of each file that has the right name, instead
-	 * of any check: then nothing is found. For who must not read such files.
+	 * of any check: then nothing is found. For who must not read such files. The name may be a
+	 * link to any file.
 	 */
 	void (*take)(void *context, int fd);
 	void *context;

@@ -54,6 +54,19 @@ int elf_file_open(const char *path, struct stat *ret_stat)
 	return fd < 0 ? -errno : elf_file_reopen(fd, ret_stat);
 }
 
+/* One byte of the type is 0 in both byte orders. */
+bool elf_file_is_code(int fd)
+{
+	uint8_t start[offsetof(Elf32_Ehdr, e_type) + 2];
+	unsigned int type;
+
+	if (pread(fd, start, sizeof(start), 0) != sizeof(start) ||
+	    memcmp(start, ELFMAG, SELFMAG) != 0)
+		return false;
+	type = start[sizeof(start) - 1] | start[sizeof(start) - 2];
+	return type == ET_REL || type == ET_EXEC || type == ET_DYN;
+}
+
 bool elf_file_has_data(int fd, uint64_t offset, uint64_t size)
 {
 	struct stat st;

@@ -22,6 +22,9 @@ int elf_file_open(const char *path, struct stat *ret_stat);
 /* The same for the file of @path_fd, which was opened with O_PATH and stays open. */
 int elf_file_reopen(int path_fd, struct stat *ret_stat);
 
+/* True if its header is that of a program, a library or a debug file: no core file. */
+bool elf_file_is_code(int fd);
+
 /*
  * libelf's handle for the file at @fd; close it by elf_end(). NULL if it is not an ELF file, or if
  * its headers would use up memory or time. In a file that is accepted, all that libelf and libdwelf

@@ -58,46 +58,6 @@ static struct elf_file_id file_id(const struct debug_symbols_id *id)
 	};
 }
 
-static void take_candidate(void *context, int fd)
-{
-	struct debug_symbols_files *files = context;
-
-	if (files->nr < ARRAY_SIZE(files->fds))
-		files->fds[files->nr++] = fd;
-	else
-		close(fd);
-}
-
-void debug_symbols_open(const struct debug_symbols_id *id, const char *path, const char *display,
-			struct debug_symbols_files *ret)
-{
-	char system_root[] = DEBUG_FILE_SYSTEM_ROOT;
-	char *const roots[] = {system_root};
-	_cleanup_free_ char *found = NULL;
-	struct debug_file_search wanted = {
-		.roots = roots,
-		.nr_roots = ARRAY_SIZE(roots),
-		.quiet = true,
-		.module_path = display,
-		.main_file = path,
-		.id = file_id(id),
-		.take = take_candidate,
-		.context = ret,
-	};
-
-	*ret = (struct debug_symbols_files){.id = *id};
-	debug_file_by_build_id(&wanted, &found);
-	if (id->link[0])
-		debug_file_by_link(&wanted, id->link, &found);
-}
-
-void debug_symbols_files_deinit(struct debug_symbols_files *files)
-{
-	for (size_t i = 0; i < files->nr; i++)
-		close(files->fds[i]);
-	files->nr = 0;
-}
-
 /*
  * Anyone can write a file with the build-id of another one, for instance next to a link to a system
  * program. Its symbols decide where breakpoints go, for all users of the program. So symbols are
@@ -117,8 +77,59 @@ static bool is_trusted(int debug_fd, int fd)
 	       !(debug.st_mode & ~file.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-size_t debug_symbols_find(const struct elf_image *image, const struct debug_symbols_files *files,
-			  size_t first, int *ret_fd)
+struct candidates {
+	struct debug_symbols_files *files;
+	int program_fd;
+};
+
+/*
+ * The name may lead to any file that root can read, and whoever asked for it is not to be trusted:
+ * it gets no other files than a debug file can be.
+ */
+static void take_candidate(void *context, int fd)
+{
+	const struct candidates *candidates = context;
+	struct debug_symbols_files *files = candidates->files;
+
+	if (files->nr < ARRAY_SIZE(files->fds) && elf_file_is_code(fd) &&
+	    is_trusted(fd, candidates->program_fd))
+		files->fds[files->nr++] = fd;
+	else
+		close(fd);
+}
+
+void debug_symbols_open(const struct debug_symbols_id *id, int fd, const char *path,
+			const char *display, struct debug_symbols_files *ret)
+{
+	char system_root[] = DEBUG_FILE_SYSTEM_ROOT;
+	char *const roots[] = {system_root};
+	_cleanup_free_ char *found = NULL;
+	struct candidates candidates = {ret, fd};
+	struct debug_file_search wanted = {
+		.roots = roots,
+		.nr_roots = ARRAY_SIZE(roots),
+		.quiet = true,
+		.module_path = display,
+		.main_file = path,
+		.id = file_id(id),
+		.take = take_candidate,
+		.context = &candidates,
+	};
+
+	*ret = (struct debug_symbols_files){.id = *id};
+	debug_file_by_build_id(&wanted, &found);
+	if (id->link[0])
+		debug_file_by_link(&wanted, id->link, &found);
+}
+
+void debug_symbols_files_deinit(struct debug_symbols_files *files)
+{
+	for (size_t i = 0; i < files->nr; i++)
+		close(files->fds[i]);
+	files->nr = 0;
+}
+
+size_t debug_symbols_find(const struct debug_symbols_files *files, size_t first, int *ret_fd)
 {
 	const struct elf_file_id id = file_id(&files->id);
 
@@ -126,8 +137,7 @@ size_t debug_symbols_find(const struct elf_image *image, const struct debug_symb
 	for (size_t i = first; i < files->nr; i++) {
 		int fd = files->fds[i];
 
-		if (!elf_file_is(fd, &id) || !elf_file_expands_well(fd, NULL) ||
-		    !is_trusted(fd, image->fd))
+		if (!elf_file_is(fd, &id) || !elf_file_expands_well(fd, NULL))
 			continue;
 		*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		if (*ret_fd >= 0)
@@ -140,7 +150,7 @@ void debug_symbols_try(struct elf_image *image, const struct debug_symbols_files
 {
 	int fd;
 
-	for (size_t i = 0; (i = debug_symbols_find(image, files, i, &fd)) < files->nr; i++) {
+	for (size_t i = 0; (i = debug_symbols_find(files, i, &fd)) < files->nr; i++) {
 		/* The image closes its own. */
 		if (elf_image_use_debug_file(image, fd))
 			return;
@@ -155,7 +165,7 @@ void debug_symbols_use(struct elf_image *image, const char *path, const char *di
 
 	if (!debug_symbols_are_wanted(image, &id))
 		return;
-	debug_symbols_open(&id, path, display, &files);
+	debug_symbols_open(&id, image->fd, path, display, &files);
 	debug_symbols_try(image, &files);
 	debug_symbols_files_deinit(&files);
 }

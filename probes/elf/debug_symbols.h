@@ -36,20 +36,19 @@ bool debug_symbols_are_wanted(const struct elf_image *image, struct debug_symbol
 bool debug_symbols_id(const struct elf_image *image, struct debug_symbols_id *ret);
 
 /*
- * Opens the files. @path opens the program from here, @display is its path as its process sees it.
- * Release with debug_symbols_files_deinit().
+ * Opens the files: only those of code that nobody could write who cannot write the program, which
+ * @fd has. @path opens it from here, @display is its path as its process sees it. Release with
+ * debug_symbols_files_deinit().
  */
-void debug_symbols_open(const struct debug_symbols_id *id, const char *path, const char *display,
-			struct debug_symbols_files *ret);
+void debug_symbols_open(const struct debug_symbols_id *id, int fd, const char *path,
+			const char *display, struct debug_symbols_files *ret);
 void debug_symbols_files_deinit(struct debug_symbols_files *files);
 
 /*
- * Opens the one of @files, from the @first on, that is the debug file of @image, and that nobody
- * could write who cannot write the image's. Returns its number, with a descriptor that the caller
- * closes, or files->nr.
+ * Opens the one of @files, from the @first on, that is the wanted debug file. Returns its number,
+ * with a descriptor that the caller closes, or files->nr.
  */
-size_t debug_symbols_find(const struct elf_image *image, const struct debug_symbols_files *files,
-			  size_t first, int *ret_fd);
+size_t debug_symbols_find(const struct debug_symbols_files *files, size_t first, int *ret_fd);
 
 /* Makes @image use the .symtab of the file that it names, if that is among @files. */
 void debug_symbols_try(struct elf_image *image, const struct debug_symbols_files *files);

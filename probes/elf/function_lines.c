@@ -15,22 +15,16 @@ static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, D
 	return -1;
 }
 
-/* What the callback needs to know. */
-struct debug_source {
-	const struct elf_image *image;
-	const struct debug_symbols_files *files;
-};
-
 /* No file is opened: whoever reads this one may not. */
 static int find_debug_file(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 			   const char *file_name, const char *link, GElf_Word crc,
 			   char **ret_file_name)
 {
-	const struct debug_source *source = *userdata;
+	const struct debug_symbols_files *files = *userdata;
 	int fd = -1;
 
-	if (source->files)
-		debug_symbols_find(source->image, source->files, 0, &fd);
+	if (files)
+		debug_symbols_find(files, 0, &fd);
 	return fd;
 }
 
@@ -172,7 +166,6 @@ bool function_lines_are_in(const struct elf_image *image)
 bool function_lines_find(const struct elf_image *image, const struct debug_symbols_files *debug,
 			 const char *source, int line, struct elf_function *ret)
 {
-	struct debug_source debug_source = {image, debug};
 	const Dwfl_Callbacks callbacks = {
 		.find_elf = find_no_elf,
 		.find_debuginfo = find_debug_file,
@@ -192,7 +185,7 @@ bool function_lines_find(const struct elf_image *image, const struct debug_symbo
 	if (dwfl)
 		dwfl_report_end(dwfl, NULL, NULL);
 	if (module && dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
-		*userdata = &debug_source;
+		*userdata = (void *)debug;
 	while (module && !found && (unit = dwfl_module_nextcu(module, unit, &bias))) {
 		struct line_search search = {.image = image, .source = source, .line = line};
 		GElf_Addr elf_bias;

@@ -199,7 +199,7 @@ static int run_with_debug_file(const struct analysis *analysis, size_t nr,
 	struct debug_symbols_files debug;
 	int err;
 
-	debug_symbols_open(wanted, file->path, file->display, &debug);
+	debug_symbols_open(wanted, file->fd, file->path, file->display, &debug);
 	again.files = file;
 	again.findings += nr;
 	again.debug = &debug;

@@ -7,29 +7,14 @@
 #include "common/scope.h"
 #include "unwind/modules/debug_server.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <string.h>
-
-/* One byte of the type is 0 in both byte orders. */
-static bool is_code(int fd)
-{
-	uint8_t start[offsetof(Elf32_Ehdr, e_type) + 2];
-	unsigned int type;
-
-	if (pread(fd, start, sizeof(start), 0) != sizeof(start) ||
-	    memcmp(start, ELFMAG, SELFMAG) != 0)
-		return false;
-	type = start[sizeof(start) - 1] | start[sizeof(start) - 2];
-	return type == ET_REL || type == ET_EXEC || type == ET_DYN;
-}
 
 /* Passes @fd, its own, on if it may be. */
 static int pass(int fd, int *ret_fd)
 {
 	if (fd < 0)
 		return fd;
-	if (!is_code(fd)) {
+	if (!elf_file_is_code(fd)) {
 		close(fd);
 		return -ENOEXEC;
 	}
