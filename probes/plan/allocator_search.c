@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/hash.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -17,10 +18,17 @@
 /* Analysing all thousand libraries of a machine takes some seconds. */
 #define USER_NS 30000000000ULL
 
-/* A known file. */
+/* A known file. Of several with the same device and inode, only the last one exists. */
 struct known_file {
+	uint64_t key[2]; /* device, inode */
 	struct stat stat;
 	bool is_probed, on_overlay;
+	UT_hash_handle hh;
+};
+
+struct file_table {
+	struct known_file *files;  /* in the order in which they were found */
+	struct known_file *untold; /* those from here on are new to allocator_search_next() */
 };
 
 /* An owner of analysed files, and the CPU time that they have taken. */
@@ -29,10 +37,14 @@ struct user {
 	uint64_t since_ns, spent_ns;
 };
 
-/* All processes of a machine map some thousand files: few enough for linear searches. */
+/* What is left of the time of one call. */
+struct slice {
+	uint64_t end_ns;
+	bool has_analysed;
+};
+
 struct allocator_search {
-	struct known_file *files;
-	size_t nr_files;
+	struct file_table probed, others;
 	struct allocator_search_limits limits;
 	struct user *users;
 	size_t nr_users;
@@ -46,7 +58,68 @@ int allocator_search_create(struct allocator_search **ret)
 		diag_error("cannot look for allocators: out of memory");
 		return -ENOMEM;
 	}
-	(*ret)->limits.user_ns = USER_NS;
+	(*ret)->limits = (struct allocator_search_limits){
+		.user_ns = USER_NS,
+		.nr_files = ALLOCATOR_SEARCH_FILES,
+	};
+	return 0;
+}
+
+static struct file_table *table_of(struct allocator_search *search, const struct known_file *known)
+{
+	return known->is_probed ? &search->probed : &search->others;
+}
+
+static void forget(struct allocator_search *search, struct known_file *known)
+{
+	struct file_table *table = table_of(search, known);
+
+	if (table->untold == known)
+		table->untold = known->hh.next;
+	HASH_DELETE(hh, table->files, known);
+	free(known);
+}
+
+/* The file at the device and inode of @stat, as it was when it was found. */
+static struct known_file *find(const struct allocator_search *search, const struct stat *stat)
+{
+	const uint64_t key[2] = {stat->st_dev, stat->st_ino};
+	const unsigned int hash = (unsigned int)hash_words(key, 2, hash_seed());
+	struct known_file *found;
+
+	HASH_FIND_BYHASHVALUE(hh, search->probed.files, key, sizeof(key), hash, found);
+	if (!found)
+		HASH_FIND_BYHASHVALUE(hh, search->others.files, key, sizeof(key), hash, found);
+	return found;
+}
+
+/*
+ * A user can make any number of files. The oldest without an allocator is forgotten, and analysed
+ * again if a process maps it again. Those with one must be known: they would be probed twice.
+ */
+static int remember(struct allocator_search *search, const struct known_file *file)
+{
+	struct file_table *table = table_of(search, file);
+	struct known_file *known = find(search, &file->stat);
+
+	if (known)
+		forget(search, known);
+	if (search->limits.nr_files && HASH_COUNT(search->others.files) >= search->limits.nr_files)
+		forget(search, search->others.files);
+	known = malloc(sizeof(*known));
+	if (!known)
+		return -ENOMEM;
+	*known = *file;
+	known->key[0] = file->stat.st_dev;
+	known->key[1] = file->stat.st_ino;
+	HASH_ADD_BYHASHVALUE(hh, table->files, key, sizeof(known->key),
+			     (unsigned int)hash_words(known->key, 2, hash_seed()), known);
+	if (!hash_added(known)) {
+		free(known);
+		return -ENOMEM;
+	}
+	if (!table->untold)
+		table->untold = known;
 	return 0;
 }
 
@@ -54,7 +127,10 @@ void allocator_search_destroy(struct allocator_search *search)
 {
 	if (!search)
 		return;
-	free(search->files);
+	while (search->probed.files)
+		forget(search, search->probed.files);
+	while (search->others.files)
+		forget(search, search->others.files);
 	free(search->users);
 	free(search);
 }
@@ -104,10 +180,17 @@ static bool is_same_file(const struct known_file *a, const struct known_file *b)
 /* True if @file was planned before, through another mount. */
 static bool is_planned(const struct allocator_search *search, const struct known_file *file)
 {
-	for (size_t i = 0; i < search->nr_files; i++)
-		if (search->files[i].is_probed && is_same_file(&search->files[i], file))
+	for (const struct known_file *known = search->probed.files; known; known = known->hh.next)
+		if (is_same_file(known, file))
 			return true;
 	return false;
+}
+
+/* So many files of users are far more than can be recorded, as a message has said by then. */
+static bool is_one_too_many(const struct allocator_search *search, const struct known_file *file)
+{
+	return file->stat.st_uid != 0 && search->limits.nr_files &&
+	       HASH_COUNT(search->probed.files) >= search->limits.nr_files;
 }
 
 /* Plans @file, unless it was planned through another mount. */
@@ -117,7 +200,7 @@ static int plan(struct allocator_search *search, struct mapped_file *file, struc
 	size_t nr_before = set->nr_files;
 	int err;
 
-	if (is_planned(search, known))
+	if (is_planned(search, known) || is_one_too_many(search, known))
 		return 0;
 	if (probe_file_is_on_fuse(file->fd)) {
 		if (!search->has_warned_of_fuse)
@@ -136,19 +219,17 @@ static int plan(struct allocator_search *search, struct mapped_file *file, struc
 
 static bool is_known(const struct allocator_search *search, const struct stat *stat)
 {
-	for (size_t i = 0; i < search->nr_files; i++)
-		if (search->files[i].stat.st_dev == stat->st_dev &&
-		    probe_stat_is_alike(&search->files[i].stat, stat))
-			return true;
-	return false;
+	const struct known_file *known = find(search, stat);
+
+	return known && probe_stat_is_alike(&known->stat, stat);
 }
 
-/* Plans @file if its owner has time left. The time it takes is also subtracted from *@slice_ns. */
+/* Plans @file if its owner has time left. */
 static int plan_in_time(struct allocator_search *search, struct mapped_file *file,
-			struct known_file *known, struct probe_set *set, int64_t *slice_ns)
+			struct known_file *known, struct probe_set *set)
 {
 	struct user *user = find_user(search, file->stat.st_uid);
-	uint64_t begin_ns = analysis_limit_thread_ns(), spent_ns;
+	uint64_t begin_ns = analysis_limit_thread_ns();
 	int err;
 
 	if (!user)
@@ -162,40 +243,32 @@ static int plan_in_time(struct allocator_search *search, struct mapped_file *fil
 		return 0;
 	}
 	err = plan(search, file, known, set);
-	spent_ns = analysis_limit_thread_ns() - begin_ns;
-	user->spent_ns += spent_ns;
-	*slice_ns -= (int64_t)spent_ns;
+	user->spent_ns += analysis_limit_thread_ns() - begin_ns;
 	return err;
 }
 
 /* Analyses @file if it is not known. @set: gets its probes; NULL: it is only marked as known. */
 static int analyse(struct allocator_search *search, struct mapped_file *file, struct probe_set *set,
-		   int64_t *slice_ns)
+		   struct slice *slice)
 {
-	struct known_file *grown, known;
+	struct known_file known;
 	struct statfs fs;
 	int err;
 
 	if (is_known(search, &file->stat))
 		return 0;
 	/* At least one file is analysed in each slice. */
-	if (search->limits.slice_ns && *slice_ns < 0)
+	if (slice->has_analysed && analysis_limit_thread_ns() > slice->end_ns)
 		return 1;
+	slice->has_analysed = true;
 	known = (struct known_file){
 		.stat = file->stat,
 		.on_overlay = fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC,
 		/* Without a set, the caller plans the file itself: allocator_search_skip(). */
 		.is_probed = !set,
 	};
-	err = set ? plan_in_time(search, file, &known, set, slice_ns) : 0;
-	if (err)
-		return err;
-	grown = reallocarray(search->files, search->nr_files + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	search->files = grown;
-	search->files[search->nr_files++] = known;
-	return 0;
+	err = set ? plan_in_time(search, file, &known, set) : 0;
+	return err ? err : remember(search, &known);
 }
 
 /* True if a process that is not there any more, or must not be read, gives this error. */
@@ -206,14 +279,16 @@ static bool is_skipped(int err)
 
 static int analyse_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
 {
-	int64_t slice_ns = (int64_t)search->limits.slice_ns;
 	struct mapped_files files;
 	int err = mapped_files_try_open(&files, pid);
+	struct slice slice = {.end_ns = UINT64_MAX};
 
 	if (is_skipped(err))
 		return 0;
+	if (search->limits.slice_ns)
+		slice.end_ns = analysis_limit_thread_ns() + search->limits.slice_ns;
 	for (size_t i = 0; i < files.nr && !err; i++)
-		err = analyse(search, &files.files[i], set, &slice_ns);
+		err = analyse(search, &files.files[i], set, &slice);
 	mapped_files_deinit(&files);
 	if (err < 0)
 		diag_error("cannot look for allocators in process %d: %s", (int)pid,
@@ -233,17 +308,20 @@ int allocator_search_skip(struct allocator_search *search, pid_t pid)
 
 void allocator_search_forget(struct allocator_search *search, const struct stat *stat)
 {
-	for (size_t i = 0; i < search->nr_files; i++)
-		if (search->files[i].stat.st_ino == stat->st_ino &&
-		    search->files[i].stat.st_dev == stat->st_dev)
-			search->files[i] = (struct known_file){0};
+	struct known_file *known = find(search, stat);
+
+	if (known)
+		forget(search, known);
 }
 
-bool allocator_search_file(const struct allocator_search *search, size_t nr, struct stat *ret)
+bool allocator_search_next(struct allocator_search *search, struct stat *ret)
 {
-	if (nr >= search->nr_files)
+	struct file_table *table = search->probed.untold ? &search->probed : &search->others;
+
+	if (!table->untold)
 		return false;
-	*ret = search->files[nr].stat;
+	*ret = table->untold->stat;
+	table->untold = table->untold->hh.next;
 	return true;
 }
 

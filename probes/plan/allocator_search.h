@@ -17,13 +17,17 @@ struct allocator_search;
 int allocator_search_create(struct allocator_search **ret);
 void allocator_search_destroy(struct allocator_search *search);
 
-/* CPU times that analysing files may take; 0: no limit. */
+/* CPU times that analysing files may take, and the memory of the search; 0: no limit. */
 struct allocator_search_limits {
 	uint64_t slice_ns; /* then allocator_search_process() returns, after at least one file */
 	uint64_t user_ns; /* for the files of one owner; more of them are never probed, as a message
 			     says */
 	uint64_t window_ns; /* after this time, the owner's limit starts anew */
+	size_t nr_files;    /* known without an allocator; and with one, beside root's */
 };
+
+/* All processes of a large machine map some ten thousand. */
+#define ALLOCATOR_SEARCH_FILES 65536
 
 /* By default, each user has a limit that only deliberately slow files reach. */
 void allocator_search_limit(struct allocator_search *search,
@@ -44,8 +48,8 @@ void allocator_search_forget(struct allocator_search *search, const struct stat 
 /* Removes from @set the files that are known from other processes, through another mount. */
 void allocator_search_drop_seen(const struct allocator_search *search, struct probe_set *set);
 
-/* Gets the @nr'th known file; false: there are not so many. */
-bool allocator_search_file(const struct allocator_search *search, size_t nr, struct stat *ret);
+/* Gets the next known file; false: all were gotten. */
+bool allocator_search_next(struct allocator_search *search, struct stat *ret);
 
 /* Marks the files that @pid maps as known. Returns 0 or a negative errno, reported. */
 int allocator_search_skip(struct allocator_search *search, pid_t pid);

@@ -41,7 +41,7 @@ static void tell_programs(struct dlopen_watch *watch)
 {
 	struct stat stat;
 
-	for (; allocator_search_file(watch->search, watch->nr_known, &stat); watch->nr_known++) {
+	while (allocator_search_next(watch->search, &stat)) {
 		const struct bpf_file file = kernel_file(stat.st_dev, stat.st_ino);
 		const struct bpf_file_version version = {
 			(uint64_t)stat.st_size, (uint64_t)stat.st_ctim.tv_sec * 1000000000 +
@@ -55,7 +55,8 @@ void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *recorder,
 		       struct backpressure *backpressure, struct allocator_search *search,
 		       struct file_leases *leases)
 {
-	const struct allocator_search_limits limits = {SLICE_NS, USER_NS, WINDOW_NS};
+	const struct allocator_search_limits limits = {SLICE_NS, USER_NS, WINDOW_NS,
+						       ALLOCATOR_SEARCH_FILES};
 
 	*ret = (struct dlopen_watch){.recorder = recorder,
 				     .backpressure = backpressure,

@@ -22,7 +22,6 @@ struct dlopen_watch {
 	bool operators;		    /* with C++'s operators: probe_set.h */
 	struct probe_set **sets;    /* the sites point into the sets, which must not move */
 	size_t nr_sets;
-	size_t nr_known;    /* files of @search that the programs know */
 	size_t nr_recorded; /* files that were mapped while recording */
 };
 

@@ -91,7 +91,7 @@ static void a_user_has_a_share_of_the_sites(void **state)
 
 static char copies[NR_COPIES][64];
 
-/* Maps the code of copies of the C library, each a file of its own. */
+/* Maps the code of copies of the C library, each a file of its own, of a user other than root. */
 static void map_copies(void)
 {
 	Dl_info info;
@@ -111,6 +111,7 @@ static void map_copies(void)
 		assert_true(fd >= 0);
 		while (at < st.st_size)
 			assert_true(sendfile(fd, libc, &at, (size_t)(st.st_size - at)) > 0);
+		assert_true(geteuid() || fchown(fd, 65534, 65534) == 0);
 		assert_true(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) !=
 			    MAP_FAILED);
 		close(fd);
@@ -163,6 +164,49 @@ static void a_user_has_a_share_of_the_time(void **state)
 		unlink(copies[i]);
 }
 
+/* Returns how many files are new to @search. */
+static size_t nr_new(struct allocator_search *search, struct probe_set *set)
+{
+	struct stat stat;
+	size_t nr = 0;
+
+	assert_int_equal(allocator_search_process(search, getpid(), set), 0);
+	while (allocator_search_next(search, &stat))
+		nr++;
+	return nr;
+}
+
+/* A user can map any number of files, one after the other. */
+static void a_user_has_a_share_of_the_known_files(void **state)
+{
+	const struct allocator_search_limits one = {.nr_files = 1}, none = {0};
+	struct allocator_search *search;
+	struct probe_set set = {0};
+	size_t nr, nr_probed, nr_known;
+
+	assert_int_equal(allocator_search_create(&search), 0);
+	nr = nr_new(search, &set);
+	nr_probed = set.nr_files;
+	assert_true(nr_probed > NR_COPIES && nr > nr_probed + 1);
+	assert_int_equal(nr_new(search, &set), 0);
+	allocator_search_destroy(search);
+	probe_set_deinit(&set);
+
+	assert_int_equal(allocator_search_create(&search), 0);
+	allocator_search_limit(search, &one);
+	nr_known = nr_new(search, &set);
+	assert_int_equal(nr_known, set.nr_files + 1);
+	/* Beside root's, only one is probed. */
+	assert_in_range(set.nr_files, 1, nr_probed - NR_COPIES + 1);
+	/* The others are analysed again; those that are probed are not. */
+	allocator_search_limit(search, &none);
+	assert_int_equal(nr_new(search, &set), nr - nr_known);
+	assert_int_equal(nr_new(search, &set), 0);
+	assert_in_range(set.nr_files, 1, nr_probed);
+	probe_set_deinit(&set);
+	allocator_search_destroy(search);
+}
+
 /* Too many open files, here, must not look like a process without allocators. */
 static void only_processes_that_cannot_be_read_are_skipped(void **state)
 {
@@ -190,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_user_has_a_share_of_the_sites),
 		cmocka_unit_test(a_user_has_a_share_of_the_time),
+		cmocka_unit_test(a_user_has_a_share_of_the_known_files),
 		cmocka_unit_test(only_processes_that_cannot_be_read_are_skipped),
 	};
 
