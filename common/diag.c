@@ -19,12 +19,28 @@ void diag_set_tool(const char *name)
 	tool_name = name;
 }
 
+/* In the other mode, integrity, the kernel refuses nothing that these tools need. */
+const char *diag_lockdown_hint(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	char modes[64];
+
+	if (!file || !fgets(modes, sizeof(modes), file) || !strstr(modes, "[confidentiality]"))
+		return "";
+	return "; the kernel is locked down, in the mode confidentiality, which refuses tracing to "
+	       "root, too (kernel_lockdown(7)): boot it without";
+}
+
 const char *diag_rights_hint(int err)
 {
 	if (abs(err) != EPERM && abs(err) != EACCES)
 		return "";
-	return geteuid() ? "; run it as root"
-			 : "; root lacks a right here, as in containers: run it on the host";
+	if (geteuid())
+		return "; run it as root";
+	/* The error of lockdown_is_locked_down(), security/lockdown/lockdown.c, 6.1. */
+	if (abs(err) == EPERM && *diag_lockdown_hint())
+		return diag_lockdown_hint();
+	return "; root lacks a right here, as in containers: run it on the host";
 }
 
 /*

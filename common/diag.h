@@ -36,9 +36,11 @@ void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void diag_output_failed(const char *what, int err);
 /*
  * If @err (EPERM or EACCES, with any sign) says that a right is missing, returns "; " and advice,
- * which depends on whether this is root already. Else returns "".
+ * which depends on whether this is root already, and on kernel lockdown. Else returns "".
  */
 const char *diag_rights_hint(int err);
+/* "; " and advice if the kernel refuses tracing to all, and shows that. Else "". */
+const char *diag_lockdown_hint(void);
 /* A warning: something is wrong, but the work goes on. */
 void diag_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Information. */

@@ -91,10 +91,12 @@ static char *read_events(const char *dir)
 static int report_unreadable(const char *dir, const char *name)
 {
 	int err = errno ? -errno : -EIO;
+	const char *hint = diag_lockdown_hint();
 
+	/* A kernel that is locked down makes no such file: tracefs_create_file(), 6.1. */
 	if (err == -ENOENT)
-		diag_error("%s has no %s: this kernel was built without CONFIG_UPROBE_EVENTS", dir,
-			   name);
+		diag_error("%s has no %s%s", dir, name,
+			   *hint ? hint : ": this kernel was built without CONFIG_UPROBE_EVENTS");
 	else
 		diag_error("cannot read %s/%s: %s%s", dir, name, strerror(-err),
 			   diag_rights_hint(err));

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Escaped text cannot control a terminal, nor make one line look like another. */
+/*
+ * Escaped text cannot control a terminal, nor make one line look like another. Advice fits the
+ * error.
+ */
 #include "common/diag.h"
 #include "common/json/json_text.h"
 #include "common/scope.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 static void assert_escaped(const char *text, const char *also, const char *expected)
@@ -87,6 +95,30 @@ static void json_has_no_invisible_characters_either(void **state)
 	assert_json("\U000e0041", "\"\\udb40\\udc41\"");
 }
 
+/* Makes @modes the kernel's lockdown modes, for this process. */
+static void set_lockdown(const char *modes)
+{
+	_cleanup_fclose_ FILE *file = fopen("/sys/kernel/security/lockdown", "we");
+
+	assert_non_null(file);
+	assert_true(fputs(modes, file) >= 0);
+}
+
+static void the_advice_depends_on_lockdown(void **state)
+{
+	if (geteuid() || unshare(CLONE_NEWNS) || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/sys/kernel/security", "tmpfs", 0, NULL))
+		skip();
+	assert_string_equal(diag_lockdown_hint(), "");
+	assert_non_null(strstr(diag_rights_hint(-EPERM), "as in containers"));
+	set_lockdown("none [integrity] confidentiality\n");
+	assert_non_null(strstr(diag_rights_hint(-EPERM), "as in containers"));
+	set_lockdown("none integrity [confidentiality]\n");
+	assert_non_null(strstr(diag_rights_hint(EPERM), "; the kernel is locked down"));
+	assert_non_null(strstr(diag_rights_hint(EACCES), "as in containers"));
+	assert_string_equal(diag_rights_hint(ENOENT), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -95,6 +127,7 @@ int main(void)
 		cmocka_unit_test(what_was_escaped_comes_back),
 		cmocka_unit_test(what_is_invisible_is_escaped),
 		cmocka_unit_test(json_has_no_invisible_characters_either),
+		cmocka_unit_test(the_advice_depends_on_lockdown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
