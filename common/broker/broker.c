@@ -137,7 +137,7 @@ void broker_use(int socket_fd)
 	asked_fd = socket_fd;
 }
 
-pid_t broker_fork(int *ret_socket_fd)
+pid_t broker_fork_other(int *ret_socket_fd)
 {
 	int fds[2], err;
 	pid_t pid;
@@ -161,8 +161,16 @@ pid_t broker_fork(int *ret_socket_fd)
 		diag_error("cannot give up privileges: no process: %s", strerror(-err));
 		return err;
 	}
-	broker_use(fds[0]);
 	*ret_socket_fd = fds[0];
+	return pid;
+}
+
+pid_t broker_fork(int *ret_socket_fd)
+{
+	pid_t pid = broker_fork_other(ret_socket_fd);
+
+	if (pid > 0)
+		broker_use(*ret_socket_fd);
 	return pid;
 }
 
@@ -179,15 +187,14 @@ void broker_leave(void)
 }
 
 /* Once: what is missing then may be said of each file, or not at all. */
-static void report_end(void)
+static void report_end(const char *who)
 {
 	if (!told_end)
-		diag_warn("leak-broker, which opens files for this process, has ended: it was "
-			  "killed, or it failed; run this again");
+		diag_warn("%s has ended: it was killed, or it failed; run this again", who);
 	told_end = true;
 }
 
-int broker_ask(const struct broker_request *request, int *ret_fd)
+static int ask(const struct broker_other *broker, const struct broker_request *request, int *ret_fd)
 {
 	const char *text = request->text ? request->text : "";
 	struct header header = {request->op, request->number, request->until_ns};
@@ -202,15 +209,28 @@ int broker_ask(const struct broker_request *request, int *ret_fd)
 	pthread_mutex_lock(&asking);
 	parcel_init(&parcel, &header, sizeof(header), (void *)text, strlen(text) + 1);
 	parcel_add_fd(&parcel, request->fd);
-	err = parcel_send(&parcel, asked_fd);
+	err = parcel_send(&parcel, broker->socket_fd);
 	parcel_init(&parcel, &answer, sizeof(answer), NULL, 0);
-	size = err ? err : parcel_receive(&parcel, asked_fd, ret_fd);
+	size = err ? err : parcel_receive(&parcel, broker->socket_fd, ret_fd);
 	if (size != sizeof(answer)) {
-		report_end();
+		report_end(broker->who);
 		answer = -EIO;
 	}
 	pthread_mutex_unlock(&asking);
 	return answer;
+}
+
+int broker_ask(const struct broker_request *request, int *ret_fd)
+{
+	const struct broker_other own = {asked_fd,
+					 "leak-broker, which opens files for this process,"};
+
+	return ask(&own, request, ret_fd);
+}
+
+int broker_relay(void *context, const struct broker_request *request, int *ret_fd)
+{
+	return ask(context, request, ret_fd);
 }
 
 int broker_open(enum broker_op op, const char *text, struct stat *ret_stat)

@@ -70,6 +70,8 @@ void broker_use(int socket_fd);
  * pid; 0 in the broker, which serves *@ret_socket_fd; or a negative errno, reported.
  */
 pid_t broker_fork(int *ret_socket_fd);
+/* The same, but this process goes on as before: a broker that has another one. */
+pid_t broker_fork_other(int *ret_socket_fd);
 bool broker_is_used(void);
 /* The broker sees the end of its requests. */
 void broker_leave(void);
@@ -80,6 +82,15 @@ void broker_leave(void);
  * caller closes, or -1. Threads may ask at the same time.
  */
 int broker_ask(const struct broker_request *request, int *ret_fd);
+
+/* Another broker. @who: what a message calls it if it has ended. */
+struct broker_other {
+	int socket_fd;
+	const char *who;
+};
+
+/* A service that the other broker @context does, a struct broker_other. */
+int broker_relay(void *context, const struct broker_request *request, int *ret_fd);
 
 /*
  * Asks for a file. Returns its descriptor, which the caller closes, or a negative errno. @ret_stat

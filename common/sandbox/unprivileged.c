@@ -226,6 +226,7 @@ static const int refused_to_program[] = {
 	SCMP_SYS(rt_sigqueueinfo),
 	SCMP_SYS(rt_tgsigqueueinfo),
 	SCMP_SYS(pidfd_send_signal),
+	SCMP_SYS(pidfd_getfd),
 	SCMP_SYS(ptrace),
 	SCMP_SYS(process_vm_readv),
 	SCMP_SYS(process_vm_writev),
@@ -241,38 +242,47 @@ static const int refused_to_program[] = {
 	SCMP_SYS(request_key),
 };
 
-/* A window has another process, and sockets to it and to its display. */
-static const int refused_without_window[] = {
-	SCMP_SYS(socket),
-	SCMP_SYS(fork),
-	SCMP_SYS(vfork),
+/* What may be left to it. */
+enum {
+	MAY_CONNECT = 1,
+	MAY_FORK = 2,
+	MAY_EXECUTE = 4,
 };
 
-static int refuse(scmp_filter_ctx filter, const int *numbers, size_t nr)
+static const struct {
+	int number, right;
+} rights[] = {
+	{SCMP_SYS(socket), MAY_CONNECT},   {SCMP_SYS(fork), MAY_FORK},
+	{SCMP_SYS(vfork), MAY_FORK},	   {SCMP_SYS(execve), MAY_EXECUTE},
+	{SCMP_SYS(execveat), MAY_EXECUTE},
+};
+
+static int refuse(scmp_filter_ctx filter, int may)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < nr && !err; i++)
-		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), numbers[i], 0);
+	for (size_t i = 0; i < ARRAY_SIZE(refused_to_program) && !err; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused_to_program[i], 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rights) && !err; i++)
+		if (!(may & rights[i].right))
+			err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), rights[i].number, 0);
 	return err;
 }
 
-static int limit_program(bool has_window)
+static int limit_program(int may)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int err = filter ? 0 : -ENOMEM;
 
 	if (!err)
-		err = refuse(filter, refused_to_program, ARRAY_SIZE(refused_to_program));
+		err = refuse(filter, may);
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	if (!err)
 		err = seccomp_rule_add(
 			filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
 			SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
-	if (!err && !has_window)
-		err = refuse(filter, refused_without_window, ARRAY_SIZE(refused_without_window));
-	if (!err && !has_window)
+	if (!err && !(may & MAY_FORK))
 		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
 				       SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
 	if (!err)
@@ -343,7 +353,13 @@ int unprivileged_program(bool has_window)
 	(void)become_nobody();
 	err = drop_capabilities();
 	/* A kernel without filters leaves it nobody's rights. */
+	/* A window has another process, and sockets to it and to its display. */
 	if (!err)
-		(void)limit_program(has_window);
+		(void)limit_program(MAY_EXECUTE | (has_window ? MAY_CONNECT | MAY_FORK : 0));
 	return err;
+}
+
+void unprivileged_limit_broker(void)
+{
+	(void)limit_program(MAY_CONNECT);
 }

@@ -54,4 +54,11 @@ int unprivileged_confine(void);
  */
 int unprivileged_program(bool has_window);
 
+/*
+ * For a broker that keeps capabilities: it cannot signal or trace others, nor get their
+ * descriptors, nor start a process or a program. It can connect, to servers of debug files. A
+ * kernel without filters changes nothing.
+ */
+void unprivileged_limit_broker(void);
+
 #endif

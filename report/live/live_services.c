@@ -81,11 +81,40 @@ static int open_reported(void *context, const struct broker_request *request, in
 	return 0;
 }
 
-int live_services_run(const struct live_services *services, int socket_fd)
+/*
+ * Commands get what this process has: a filter would be theirs, too. So they have a parent of their
+ * own, which needs no capabilities.
+ */
+static void __attribute__((noreturn)) serve_commands(const char *on_leak, int socket_fd)
 {
 	struct broker_service served[BROKER_NR_OPS] = {0};
-	const struct live_output *state = &services->outputs[LIVE_STATE];
 	struct leak_command *command;
+
+	prctl(PR_SET_NAME, "leak-command");
+	unprivileged_drop_capabilities("leak-command");
+	unprivileged_keep_only((int[]){STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, socket_fd}, 4);
+	if (leak_command_create(on_leak, LEAK_COMMAND_MAX_RUN_NS, 1, &command))
+		exit(DIAG_EXIT_FAILED);
+	served[BROKER_START_COMMAND] = (struct broker_service){leak_command_serve_start, command};
+	served[BROKER_WAIT_FOR_COMMAND] = (struct broker_service){leak_command_serve_wait, command};
+	broker_serve(socket_fd, served);
+	exit(DIAG_EXIT_OK);
+}
+
+/* AddressSanitizer looks for leaks by a thread that traces the others, which none may. */
+static void limit(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	unprivileged_limit_broker();
+#endif
+}
+
+int live_services_run(const struct live_services *services, int socket_fd)
+{
+	struct broker_other commands = {.who = "leak-command, which starts the command,"};
+	struct broker_service served[BROKER_NR_OPS] = {0};
+	const struct live_output *state = &services->outputs[LIVE_STATE];
+	pid_t pid;
 
 	prctl(PR_SET_NAME, "leak-broker");
 	if (unprivileged_read_only(true)) {
@@ -102,13 +131,15 @@ int live_services_run(const struct live_services *services, int socket_fd)
 		served[BROKER_OPEN_REPORTED] =
 			(struct broker_service){open_reported, (void *)services};
 	if (services->on_leak) {
-		if (leak_command_create(services->on_leak, LEAK_COMMAND_MAX_RUN_NS, 1, &command))
+		pid = broker_fork_other(&commands.socket_fd);
+		if (pid < 0)
 			return DIAG_EXIT_FAILED;
-		served[BROKER_START_COMMAND] =
-			(struct broker_service){leak_command_serve_start, command};
-		served[BROKER_WAIT_FOR_COMMAND] =
-			(struct broker_service){leak_command_serve_wait, command};
+		if (pid == 0)
+			serve_commands(services->on_leak, commands.socket_fd);
+		served[BROKER_START_COMMAND] = served[BROKER_WAIT_FOR_COMMAND] =
+			(struct broker_service){broker_relay, &commands};
 	}
+	limit();
 	broker_serve(socket_fd, served);
 	return DIAG_EXIT_OK;
 }

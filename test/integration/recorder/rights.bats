@@ -64,7 +64,7 @@ assert_rights() {
 @test "rights: leakrec --live" {
 	start_target leaky_daemon --requests 1000000 --interval-us 1000
 	go_target
-	attach_all -p "$RECORDED_PID" --live state
+	attach_all -p "$RECORDED_PID" --live state --on-leak true
 	assert_rights "leakrec --live" "$LEAKREC_PID"
 	stop_leakrec
 	kill_now "$RECORDED_PID"

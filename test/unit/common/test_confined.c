@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a reader of recordings can still do after it has given up its rights, and what it cannot. */
+/*
+ * What a reader of recordings, and a broker, can still do after they have given up rights, and what
+ * they cannot.
+ */
 #include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
 
@@ -91,8 +94,8 @@ static uint64_t work(void)
 
 #define NR_WORKS 7
 
-/* Returns what the function returned in a process that is confined. */
-static uint64_t confined(uint64_t (*run)(void))
+/* Returns what @run returned in a process that has given up rights by @give_up. */
+static uint64_t run_in_child(int (*give_up)(void), uint64_t (*run)(void))
 {
 	uint64_t done = UINT64_MAX;
 	int fds[2];
@@ -102,7 +105,7 @@ static uint64_t confined(uint64_t (*run)(void))
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (unprivileged_confine() == 0)
+		if (give_up() == 0)
 			done = run();
 		if (write(fds[1], &done, sizeof(done)) < 0)
 			_exit(1);
@@ -115,16 +118,58 @@ static uint64_t confined(uint64_t (*run)(void))
 	return done;
 }
 
+static int be_a_broker(void)
+{
+	unprivileged_limit_broker();
+	return 0;
+}
+
+static uint64_t attack_as_broker(void)
+{
+	uint64_t done = 0;
+	int deeds = 0, pidfd = (int)syscall(SYS_pidfd_open, getppid(), 0);
+
+	DEED(kill(getppid(), 0) == 0);
+	DEED(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
+	DEED(syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0) >= 0 || errno != EPERM);
+	DEED(syscall(SYS_pidfd_getfd, pidfd, opened_fd, 0) >= 0 || errno != EPERM);
+	DEED(syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0);
+	DEED(fork() >= 0);
+	DEED(syscall(SYS_clone3, NULL, 0) >= 0 || errno != ENOSYS);
+	DEED(execl("/bin/true", "true", NULL) == 0);
+	return done;
+}
+
+static uint64_t work_as_broker(void)
+{
+	pthread_t thread;
+	int ran = 0, deeds = 0;
+	uint64_t done = 0;
+
+	DEED(pthread_create(&thread, NULL, run_thread, &ran) == 0 &&
+	     pthread_join(thread, NULL) == 0 && ran);
+	DEED(open("/etc/passwd", O_RDONLY) >= 0);
+	DEED(socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
+	return done;
+}
+
+static void test_a_broker_reaches_no_process(void **state)
+{
+	(void)state;
+	assert_int_equal(run_in_child(be_a_broker, attack_as_broker), 0);
+	assert_int_equal(run_in_child(be_a_broker, work_as_broker), 7);
+}
+
 static void test_nothing_gained(void **state)
 {
 	(void)state;
-	assert_int_equal(confined(attack), 0);
+	assert_int_equal(run_in_child(unprivileged_confine, attack), 0);
 }
 
 static void test_works(void **state)
 {
 	(void)state;
-	assert_int_equal(confined(work), (1 << NR_WORKS) - 1);
+	assert_int_equal(run_in_child(unprivileged_confine, work), (1 << NR_WORKS) - 1);
 }
 
 int main(void)
@@ -132,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_gained),
 		cmocka_unit_test(test_works),
+		cmocka_unit_test(test_a_broker_reaches_no_process),
 	};
 
 	opened_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
