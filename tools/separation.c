@@ -103,7 +103,7 @@ int separation_begin(const struct separation *separation)
 	if (broker_pid == 0)
 		be_broker(separation, socket_fd);
 	unprivileged_keep_only((int[]){STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, socket_fd}, 4);
-	return unprivileged_confine();
+	return unprivileged_confine(false);
 }
 
 void separation_end(void)

@@ -1,20 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/top_view.h"
 
+#include "common/broker/broker.h"
 #include "common/diag.h"
 #include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
 #include "top/top_terminal.h"
 #include "top/top_viewer.h"
+#include "unwind/modules/file_services.h"
+#include "unwind/names/jit_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 /* Leaves the alternate screen, shows the cursor, resets attributes (xterm and compatible). */
 #define LEAVE_SCREEN "\033[?1049l\033[?25h\033[0m\r\n"
+
+static int signal_recorder(void *context, const struct broker_request *request, int *ret_fd)
+{
+	const pid_t *recorder = context;
+
+	(void)ret_fd;
+	if (request->number != SIGINT && request->number != SIGUSR1)
+		return -EINVAL;
+	return kill(*recorder, (int)request->number) ? -errno : 0;
+}
+
+/* The broker ends when the viewer does, which signals of the terminal do not end. */
+static int run_broker(pid_t recorder, int socket_fd)
+{
+	static const int ignored[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP};
+	struct broker_service served[BROKER_NR_OPS] = {0};
+
+	prctl(PR_SET_NAME, "leak-broker");
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	unprivileged_keep_only((int[]){STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, socket_fd}, 4);
+	/* As root: it sends signals to the recorder. */
+	if (unprivileged_read_only(false))
+		diag_warn("the view keeps its capabilities: they cannot be dropped");
+	file_services_add(served, NULL);
+	served[BROKER_OPEN_JIT_NAMES].serve = jit_names_serve;
+	served[BROKER_SIGNAL_RECORDER] = (struct broker_service){signal_recorder, &recorder};
+#ifndef __SANITIZE_ADDRESS__ /* it looks for leaks by a thread that traces the others */
+	unprivileged_limit_broker(recorder);
+#endif
+	broker_serve(socket_fd, served);
+	return DIAG_EXIT_OK;
+}
 
 static void __attribute__((noreturn))
 run_child(const char *title, const struct live_status *status, int stream_fd, int messages_fd)
@@ -24,13 +61,21 @@ run_child(const char *title, const struct live_status *status, int stream_fd, in
 		.stream_fd = stream_fd,
 		.messages_fd = messages_fd,
 		.status = status,
-		.recorder = getppid(),
 	};
+	const pid_t recorder = getppid();
+	int socket_fd;
+	pid_t broker;
 
+	prctl(PR_SET_NAME, "leak-viewer");
 	fcntl(messages_fd, F_SETFL, O_NONBLOCK);
-	/* As root: it sends signals to the recorder. */
-	if (unprivileged_read_only(false))
-		diag_warn("the view keeps its capabilities: they cannot be dropped");
+	broker = broker_fork(&socket_fd);
+	if (broker < 0)
+		exit(DIAG_EXIT_FAILED);
+	if (broker == 0)
+		exit(run_broker(recorder, socket_fd));
+	unprivileged_keep_only((int[]){STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, socket_fd,
+				       stream_fd, messages_fd},
+			       6);
 	exit(top_viewer_run(&options));
 }
 

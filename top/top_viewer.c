@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/top_viewer.h"
 
+#include "common/broker/broker.h"
 #include "common/clock.h"
 #include "common/colour.h"
 #include "common/diag.h"
+#include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
 #include "report/text/summary_report.h"
 #include "top/locked_consumer.h"
@@ -17,6 +19,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #define DRAW_MS	     250
 #define NAMING_NS    20000000 /* per update, to symbolise rows that are not on the screen */
@@ -238,15 +241,23 @@ static int update(struct top_viewer *viewer)
 
 /* --- Keys --- */
 
+static int signal_recorder(int number)
+{
+	const struct broker_request request = {BROKER_SIGNAL_RECORDER, .number = number, .fd = -1};
+	int no_fd;
+
+	return broker_ask(&request, &no_fd);
+}
+
 static void end_recording(struct top_viewer *viewer)
 {
 	viewer->screen.is_ending = true;
-	kill(viewer->options->recorder, SIGINT);
+	signal_recorder(SIGINT);
 }
 
 static void set_mark(struct top_viewer *viewer)
 {
-	if (kill(viewer->options->recorder, SIGUSR1))
+	if (signal_recorder(SIGUSR1))
 		return;
 	top_rows_mark(&viewer->rows);
 	viewer->screen.marks++;
@@ -434,25 +445,39 @@ static int print_summary(struct top_viewer *viewer)
 	return err;
 }
 
+/* AddressSanitizer looks for leaks by a thread that traces the others, which none may. */
+static int give_up_rights(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return 0;
+#else
+	return unprivileged_confine(true);
+#endif
+}
+
 static int run(struct top_viewer *viewer)
 {
 	const struct stack_store_options stacks = {.own_vdso = true};
 	pthread_t thread;
-	int err = analysis_init(&viewer->analysis, &stacks, NULL);
+	/* It reads a description of the terminal. Nothing of the recording has been read yet. */
+	int screen_err = top_screen_open();
+	int err = give_up_rights();
 
+	if (!err)
+		err = analysis_init(&viewer->analysis, &stacks, NULL);
 	if (!err)
 		err = top_names_init(&viewer->names, viewer->analysis.stacks);
 	if (!err)
 		err = start_parsing(viewer, &thread);
-	if (err)
+	if (err) {
+		top_screen_close();
 		return err;
+	}
 	viewer->rate_ns = clock_now_ns();
-	err = top_screen_open();
 	/* Without a view, the recording ends. */
-	if (!err)
-		err = show(viewer);
+	err = screen_err ? screen_err : show(viewer);
 	if (err)
-		kill(viewer->options->recorder, SIGINT);
+		signal_recorder(SIGINT);
 	top_screen_close();
 	pthread_join(thread, NULL);
 	return err ? err : viewer->parse_error;
@@ -481,6 +506,7 @@ int top_viewer_run(const struct top_viewer_options *options)
 
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
+	tzset();
 	catch_signals();
 	if (viewer) {
 		viewer->options = options;

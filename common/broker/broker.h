@@ -38,6 +38,7 @@ enum broker_op {
 	BROKER_END_GNUPLOT,	 /* ends it, unless it has ended; the answer is its status */
 	BROKER_OPEN_REPORTED,	 /* what --on-leak has reported before */
 	BROKER_REPLACE_FILE,	 /* --live, --metrics; @number: enum live_file; @fd: its contents */
+	BROKER_SIGNAL_RECORDER,	 /* --top; @number: SIGINT or SIGUSR1 */
 	BROKER_OPEN_SAVED,	 /* @text: the name of a file in the directory of --save */
 	BROKER_NR_OPS,
 };

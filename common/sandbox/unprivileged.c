@@ -180,6 +180,13 @@ static const struct argument_rule reader_rules[] = {
 	{SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD},
 };
 
+/* What draws on a terminal changes its settings, and restores them. */
+static const struct argument_rule drawing_rules[] = {
+	{SCMP_SYS(ioctl), 1, UINT64_MAX, TCSETS},
+	{SCMP_SYS(ioctl), 1, UINT64_MAX, TCSETSW},
+	{SCMP_SYS(ioctl), 1, UINT64_MAX, TCSETSF},
+};
+
 static int allow(scmp_filter_ctx filter, const int *numbers, size_t nr,
 		 const struct argument_rule *arguments, size_t nr_arguments)
 {
@@ -194,7 +201,7 @@ static int allow(scmp_filter_ctx filter, const int *numbers, size_t nr,
 	return err;
 }
 
-static int limit_syscalls(bool is_reader)
+static int limit_syscalls(bool is_reader, bool draws)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int err = filter ? 0 : -ENOMEM;
@@ -204,6 +211,8 @@ static int limit_syscalls(bool is_reader)
 	if (!err && is_reader)
 		err = allow(filter, allowed_to_reader, ARRAY_SIZE(allowed_to_reader), reader_rules,
 			    ARRAY_SIZE(reader_rules));
+	if (!err && draws)
+		err = allow(filter, NULL, 0, drawing_rules, ARRAY_SIZE(drawing_rules));
 	/*
 	 * Before 5.16, the kernel by default slows a filtered process down, for what shares its
 	 * memory with hostile code (Documentation/admin-guide/hw-vuln/spectre.rst).
@@ -221,7 +230,6 @@ static int limit_syscalls(bool is_reader)
 
 /* What a program needs neither to draw nor to show a window: it could reach other processes. */
 static const int refused_to_program[] = {
-	SCMP_SYS(kill),
 	SCMP_SYS(tkill),
 	SCMP_SYS(rt_sigqueueinfo),
 	SCMP_SYS(rt_tgsigqueueinfo),
@@ -269,13 +277,19 @@ static int refuse(scmp_filter_ctx filter, int may)
 	return err;
 }
 
-static int limit_program(int may)
+/* @signalled: the only process that can be signalled; 0: none. */
+static int limit_program(int may, pid_t signalled)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int err = filter ? 0 : -ENOMEM;
 
 	if (!err)
 		err = refuse(filter, may);
+	if (!err && signalled)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 1,
+				       SCMP_CMP(0, SCMP_CMP_NE, (uint64_t)signalled));
+	else if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 0);
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	if (!err)
@@ -324,13 +338,13 @@ int unprivileged_isolate(pid_t parent)
 	if (getppid() != parent)
 		return -ESRCH;
 	if (!err)
-		err = limit_syscalls(false);
+		err = limit_syscalls(false, false);
 	if (err)
 		diag_error("cannot give up privileges before the analysis: %s", strerror(-err));
 	return err;
 }
 
-int unprivileged_confine(void)
+int unprivileged_confine(bool draws)
 {
 	int err;
 
@@ -340,7 +354,7 @@ int unprivileged_confine(void)
 		diag_error("cannot give up privileges before the analysis: %s", strerror(-err));
 		return err;
 	}
-	err = limit_syscalls(true);
+	err = limit_syscalls(true, draws);
 	if (err)
 		diag_warn("the recording is read without a system call filter: %s", strerror(-err));
 	return 0;
@@ -355,11 +369,11 @@ int unprivileged_program(bool has_window)
 	/* A kernel without filters leaves it nobody's rights. */
 	/* A window has another process, and sockets to it and to its display. */
 	if (!err)
-		(void)limit_program(MAY_EXECUTE | (has_window ? MAY_CONNECT | MAY_FORK : 0));
+		(void)limit_program(MAY_EXECUTE | (has_window ? MAY_CONNECT | MAY_FORK : 0), 0);
 	return err;
 }
 
-void unprivileged_limit_broker(void)
+void unprivileged_limit_broker(pid_t signalled)
 {
-	(void)limit_program(MAY_CONNECT);
+	(void)limit_program(MAY_CONNECT, signalled);
 }

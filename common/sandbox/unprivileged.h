@@ -41,10 +41,10 @@ int unprivileged_isolate(pid_t parent);
  * For a process that is root and reads a recording to the end: gives up all capabilities, for good,
  * and becomes nobody if it may. From then on it can start threads, ask a terminal for its size,
  * send messages on sockets that are open, and do what an isolated child can; every other system
- * call fails with EPERM. A warning says if the kernel has no filter for that. Returns 0 or a
- * negative errno, reported.
+ * call fails with EPERM. A warning says if the kernel has no filter for that. @draws: it can change
+ * a terminal's settings, too. Returns 0 or a negative errno, reported.
  */
-int unprivileged_confine(void);
+int unprivileged_confine(bool draws);
 
 /*
  * For a child of root's that will execute a program which is given what others made, such as
@@ -55,10 +55,10 @@ int unprivileged_confine(void);
 int unprivileged_program(bool has_window);
 
 /*
- * For a broker that keeps capabilities: it cannot signal or trace others, nor get their
- * descriptors, nor start a process or a program. It can connect, to servers of debug files. A
- * kernel without filters changes nothing.
+ * For a broker that keeps capabilities: it cannot signal or trace others, but @signalled (0: no
+ * process), nor get their descriptors, nor start a process or a program. It can connect, to servers
+ * of debug files. A kernel without filters changes nothing.
  */
-void unprivileged_limit_broker(void);
+void unprivileged_limit_broker(pid_t signalled);
 
 #endif

@@ -75,7 +75,7 @@ static int give_up_rights(void)
 #ifdef __SANITIZE_ADDRESS__
 	return 0;
 #else
-	return unprivileged_confine();
+	return unprivileged_confine(false);
 #endif
 }
 

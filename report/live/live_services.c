@@ -105,7 +105,7 @@ static void __attribute__((noreturn)) serve_commands(const char *on_leak, int so
 static void limit(void)
 {
 #ifndef __SANITIZE_ADDRESS__
-	unprivileged_limit_broker();
+	unprivileged_limit_broker(0);
 #endif
 }
 

@@ -70,6 +70,28 @@ assert_rights() {
 	kill_now "$RECORDED_PID"
 }
 
+# The child of the process $1 is leakrec, LEAKREC_PID.
+is_leakrec_of() {
+	LEAKREC_PID=$(pgrep -P "$1" -x leakrec)
+}
+
+@test "rights: leakrec --top" {
+	local terminal
+
+	require_program python3
+	start_target leaky_daemon --requests 1000000 --interval-us 1000
+	go_target
+	TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$BIN/leakrec" -p "$RECORDED_PID" --top \
+		</dev/null >leakrec.err 3>&- &
+	terminal=$!
+	STARTED_PIDS+=("$terminal")
+	wait_until 30 is_leakrec_of "$terminal"
+	assert_rights "leakrec --top" "$LEAKREC_PID"
+	kill -INT "$LEAKREC_PID"
+	wait "$terminal"
+	kill_now "$RECORDED_PID"
+}
+
 # assert_reader WAY TOOL ARG...: the tool waits for its input.
 assert_reader() {
 	local input pid

@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -24,12 +25,13 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 static int sockets[2];
-static int opened_fd;
+static int opened_fd, terminal_fd;
 
 /* Each deed that is done is a bit. */
 #define DEED(condition) done |= (uint64_t) !!(condition) << deeds++
@@ -118,10 +120,39 @@ static uint64_t run_in_child(int (*give_up)(void), uint64_t (*run)(void))
 	return done;
 }
 
+static int be_a_reader(void)
+{
+	return unprivileged_confine(false);
+}
+
+static int be_a_viewer(void)
+{
+	return unprivileged_confine(true);
+}
+
 static int be_a_broker(void)
 {
-	unprivileged_limit_broker();
+	unprivileged_limit_broker(0);
 	return 0;
+}
+
+static int be_a_broker_that_signals(void)
+{
+	unprivileged_limit_broker(getppid());
+	return 0;
+}
+
+static uint64_t set_terminal(void)
+{
+	struct termios settings;
+
+	return ioctl(terminal_fd, TCGETS, &settings) == 0 &&
+	       ioctl(terminal_fd, TCSETSW, &settings) == 0;
+}
+
+static uint64_t signal_others(void)
+{
+	return kill(getppid(), 0) == 0 ? kill(getpid(), 0) == 0 || kill(0, 0) == 0 : 2;
 }
 
 static uint64_t attack_as_broker(void)
@@ -158,18 +189,30 @@ static void test_a_broker_reaches_no_process(void **state)
 	(void)state;
 	assert_int_equal(run_in_child(be_a_broker, attack_as_broker), 0);
 	assert_int_equal(run_in_child(be_a_broker, work_as_broker), 7);
+	assert_int_equal(run_in_child(be_a_broker_that_signals, signal_others), 0);
+}
+
+static void test_only_a_viewer_sets_the_terminal(void **state)
+{
+	(void)state;
+	terminal_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(terminal_fd >= 0);
+	assert_int_equal(run_in_child(be_a_viewer, set_terminal), 1);
+	assert_int_equal(run_in_child(be_a_reader, set_terminal), 0);
+	assert_int_equal(run_in_child(be_a_viewer, attack), 0);
+	close(terminal_fd);
 }
 
 static void test_nothing_gained(void **state)
 {
 	(void)state;
-	assert_int_equal(run_in_child(unprivileged_confine, attack), 0);
+	assert_int_equal(run_in_child(be_a_reader, attack), 0);
 }
 
 static void test_works(void **state)
 {
 	(void)state;
-	assert_int_equal(run_in_child(unprivileged_confine, work), (1 << NR_WORKS) - 1);
+	assert_int_equal(run_in_child(be_a_reader, work), (1 << NR_WORKS) - 1);
 }
 
 int main(void)
@@ -177,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_gained),
 		cmocka_unit_test(test_works),
+		cmocka_unit_test(test_only_a_viewer_sets_the_terminal),
 		cmocka_unit_test(test_a_broker_reaches_no_process),
 	};
 
