@@ -29,17 +29,16 @@ void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *recorder,
 		      struct backpressure *backpressure)
 {
 	*ret = (struct fork_follow){.recorder = recorder, .backpressure = backpressure};
+	/* Without links, no event is inherited. */
+	if (recorder->by != RECORD_BY_SINGLE)
+		follow_fds_prepare(&ret->fds);
 	recorder->open_events = open_events;
 	recorder->open_context = ret;
 }
 
 int fork_follow_close(struct fork_follow *fork_follow)
 {
-	for (size_t i = 0; i < fork_follow->nr_fds; i++)
-		close(fork_follow->fds[i].fd);
-	free(fork_follow->fds);
-	fork_follow->fds = NULL;
-	fork_follow->nr_fds = 0;
+	follow_fds_close(&fork_follow->fds);
 	return fork_follow->error;
 }
 
@@ -51,27 +50,13 @@ static bool is_same_file(const struct probe_file *a, const struct probe_file *b)
 	       x.st_ino == y.st_ino;
 }
 
-/* Closes what is open for @file, one of own_probes. */
-static void close_file(struct fork_follow *fork_follow, const struct probe_file *file)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < fork_follow->nr_fds; i++) {
-		if (fork_follow->fds[i].file == file)
-			close(fork_follow->fds[i].fd);
-		else
-			fork_follow->fds[nr++] = fork_follow->fds[i];
-	}
-	fork_follow->nr_fds = nr;
-}
-
 static void give_up_copy(struct fork_follow *fork_follow, size_t nth)
 {
 	struct probe_file *copy = &fork_follow->own_probes.files[nth];
 	struct probe_set set = {.files = copy, .nr_files = 1};
 
 	copy->is_given_up = true;
-	close_file(fork_follow, copy);
+	follow_fds_close_file(&fork_follow->fds, copy);
 	/* The kernel has removed the breakpoints when it lets go of the events. */
 	probe_set_unregister(&set);
 }
@@ -86,20 +71,8 @@ void fork_follow_give_up(struct fork_follow *fork_follow, const struct probe_fil
 
 void fork_follow_handle_task(struct fork_follow *fork_follow, const struct perf_disk_task *task)
 {
-	size_t nr = 0;
-
-	if (task->header.type != PERF_RECORD_EXIT)
-		return;
-	for (size_t i = 0; i < fork_follow->nr_fds; i++) {
-		const struct follow_fd *event = &fork_follow->fds[i];
-
-		/* A later thread may have got that id. */
-		if (event->tid == (pid_t)task->tid && event->opened_ns < task->time_ns)
-			close(event->fd);
-		else
-			fork_follow->fds[nr++] = *event;
-	}
-	fork_follow->nr_fds = nr;
+	if (task->header.type == PERF_RECORD_EXIT)
+		follow_fds_close_carrier(&fork_follow->fds, (pid_t)task->tid, task->time_ns);
 }
 
 void fork_follow_deinit(struct fork_follow *fork_follow)
@@ -219,19 +192,11 @@ static int copy_probes(struct probe_set *to, const struct bpf_recorder *recorder
 	return err;
 }
 
-/* Takes over @fd. */
-static int add_fd(struct fork_follow *fork_follow, int fd, const struct probe_file *file, pid_t tid)
+/* Takes over @fd, which is neither inherited nor a carrier's. */
+static int add_fd(struct fork_follow *fork_follow, int fd, const struct probe_file *file)
 {
-	struct follow_fd *fds =
-		reallocarray(fork_follow->fds, fork_follow->nr_fds + 1, sizeof(*fds));
-
-	if (!fds) {
-		close(fd);
-		return -ENOMEM;
-	}
-	fork_follow->fds = fds;
-	fds[fork_follow->nr_fds++] = (struct follow_fd){fd, file, tid, clock_now_ns()};
-	return 0;
+	return follow_fds_add(&fork_follow->fds,
+			      &(struct follow_fd){.fd = fd, .witness = -1, .file = file});
 }
 
 /*
@@ -270,12 +235,12 @@ static int attach_program(struct fork_follow *fork_follow, const struct probe_fi
 	int fd = open_event(probe,
 			    task_for_programs(backpressure_watchdog_pid(fork_follow->backpressure)),
 			    false);
-	int err = fd < 0 ? fd : add_fd(fork_follow, fd, file, 0);
+	int err = fd < 0 ? fd : add_fd(fork_follow, fd, file);
 
 	if (err)
 		return err;
 	fd = bpf_recorder_attach(fork_follow->recorder, fd, probe->point, site);
-	return fd < 0 ? fd : add_fd(fork_follow, fd, file, 0);
+	return fd < 0 ? fd : add_fd(fork_follow, fd, file);
 }
 
 /* How many probes copy_site() adds. */
@@ -348,18 +313,19 @@ static int set_up(struct fork_follow *fork_follow)
 /* Opens all events for one thread. Returns 0 also if it has ended. */
 static int follow_thread(struct fork_follow *fork_follow, pid_t tid)
 {
+	int witness, err = follow_fds_add_witness(&fork_follow->fds, tid, &witness);
+
 	for (size_t i = 0; i < fork_follow->own_probes.nr_files; i++) {
 		const struct probe_file *file = &fork_follow->own_probes.files[i];
 
-		for (size_t j = 0; j < file->nr_probes && !file->is_given_up; j++) {
+		for (size_t j = 0; j < file->nr_probes && !file->is_given_up && !err; j++) {
 			int fd = open_event(&file->probes[j], tid, true);
-			int err = fd < 0 ? fd : add_fd(fork_follow, fd, file, 0);
+			struct follow_fd event = {.fd = fd, .witness = witness, .file = file};
 
-			if (err)
-				return err == -ESRCH ? 0 : err;
+			err = fd < 0 ? fd : follow_fds_add(&fork_follow->fds, &event);
 		}
 	}
-	return 0;
+	return err == -ESRCH ? 0 : err;
 }
 
 static bool has_tid(const struct task_list *list, pid_t tid)
@@ -430,7 +396,12 @@ static int open_apart(void *argument)
 			if (probe_point_is_return(file->probes[i].point) == is_entry)
 				continue;
 			fd = open_event(&file->probes[i], to_open->tid, false);
-			err = fd < 0 ? fd : add_fd(to_open->fork_follow, fd, file, to_open->tid);
+			err = fd < 0 ? fd
+				     : follow_fds_add(&to_open->fork_follow->fds,
+						      &(struct follow_fd){.fd = fd,
+									  .witness = -1,
+									  .file = file,
+									  .tid = to_open->tid});
 		}
 	}
 	return err;
@@ -448,7 +419,7 @@ static int open_file(struct fork_follow *fork_follow, const struct probe_file *f
 static int open_carrier(struct fork_follow *fork_follow, struct target *target, pid_t tid)
 {
 	const struct probe_set *own_probes = &fork_follow->own_probes;
-	size_t nr_before = fork_follow->nr_fds;
+	size_t nr_before = fork_follow->fds.nr;
 	int err = 0;
 
 	for (size_t i = 0; i < own_probes->nr_files && !err; i++)
@@ -459,8 +430,7 @@ static int open_carrier(struct fork_follow *fork_follow, struct target *target, 
 		return 0;
 	target_remove_carrier(target, tid);
 	/* The record of its end may have been read already. */
-	while (fork_follow->nr_fds > nr_before)
-		close(fork_follow->fds[--fork_follow->nr_fds].fd);
+	follow_fds_close_after(&fork_follow->fds, nr_before);
 	return err == -ESRCH ? 0 : err;
 }
 
@@ -581,4 +551,7 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 		fork_follow->error = err;
 		target_table_end_opening(table, target, inherits);
 	}
+	/* Now, when nobody waits for it. */
+	if (follow_fds_want_sweep(&fork_follow->fds))
+		follow_fds_sweep(&fork_follow->fds);
 }

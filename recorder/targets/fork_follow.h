@@ -11,7 +11,8 @@
  *
  * A linked process with many threads gets no events for its children to inherit, since each thread
  * would need some. Each of its children gets its own instead, and the process is stopped for that
- * at each fork. When its first thread ends, two other threads have events: they are carriers.
+ * at each fork. They are closed when the child and all its descendants have ended. When its first
+ * thread ends, two other threads have events: they are carriers.
  *
  * Without links (RECORD_BY_SINGLE) all processes are recorded by such events, from the beginning,
  * but none inherits any: before Linux 6.12 they might vanish (context_breakers.h). One thread of a
@@ -27,14 +28,7 @@
 
 #include "recorder/backpressure/backpressure.h"
 #include "recorder/programs/bpf_recorder.h"
-
-/* An event: the watchdog's, a program's link to it, one to inherit, or a process's. */
-struct follow_fd {
-	int fd;
-	const struct probe_file *file; /* of own_probes */
-	pid_t tid;		       /* the carrier that has the event; or 0 */
-	uint64_t opened_ns;
-};
+#include "recorder/targets/follow_fds.h"
 
 /* A file of own_probes. */
 struct follow_file {
@@ -47,10 +41,9 @@ struct fork_follow {
 	struct backpressure *backpressure;
 	struct probe_set own_probes; /* registered when needed; has room for BPF_MAX_SITES files */
 	struct follow_file files[BPF_MAX_SITES]; /* as in own_probes */
-	struct follow_fd *fds;
-	size_t nr_fds;
-	int error;	  /* the first one; no children are recorded after it */
-	bool interrupted; /* a signal ends the recording: follow no more processes */
+	struct follow_fds fds; /* the watchdog's, the links to these, and those of processes */
+	int error;	       /* the first one; no children are recorded after it */
+	bool interrupted;      /* a signal ends the recording: follow no more processes */
 };
 
 /* Release with fork_follow_close() and fork_follow_deinit(). */

@@ -100,6 +100,28 @@ assert_descriptors() {
 	assert_descriptors single
 }
 
+# Each child has some 20 descriptors of its own. They go when it has ended, in sweeps after some 2,000. Another process
+# keeps the recording going meanwhile.
+@test "many threads: descriptors of children that have ended" {
+	local first_pid first_recorded first_in first_out nr
+
+	start_target fork_storm --threads 1 --forks 1
+	first_pid=$TARGET_PID first_recorded=$RECORDED_PID
+	first_in=$TARGET_IN first_out=$TARGET_OUT
+	rm target.in target.out
+	start_target fork_storm --idle 100 --threads 1 --forks 300
+	attach --call-graph none -p "$first_recorded,$RECORDED_PID"
+	go_target
+	finish_target
+	nr=$(find "/proc/$LEAKREC_PID/fd" -mindepth 1 | wc -l)
+	((nr < 3500)) || fail "$nr descriptors after $(truth workers) children have ended"
+	echo >&"$first_in"
+	cat <&"$first_out" >/dev/null
+	wait "$first_pid"
+	exec {first_in}>&- {first_out}<&-
+	finish_leakrec
+}
+
 has_run_more_than() {
 	(($(wc -l <runs) > $1))
 }
