@@ -54,12 +54,17 @@ static void disarm(struct flight *flight)
 	flight->nr_conditions = 0;
 }
 
-struct process_ends *flight_ends(struct flight *flight)
+bool flight_watches_ends(const struct flight *flight)
 {
 	for (size_t i = 0; i < flight->nr_conditions; i++)
 		if (flight->conditions[i].kind == CONDITION_SIGNAL)
-			return &flight->ends;
-	return NULL;
+			return true;
+	return false;
+}
+
+struct process_ends *flight_ends(struct flight *flight)
+{
+	return flight_watches_ends(flight) ? &flight->ends : NULL;
 }
 
 int flight_start(struct flight *flight, const struct flight_of *of)
@@ -82,7 +87,7 @@ int flight_start(struct flight *flight, const struct flight_of *of)
 				     of->memory, of->cgroup_fd, of->pid);
 	if (err)
 		return err;
-	for (size_t i = 0; i < of->memory->nr && flight_ends(flight); i++)
+	for (size_t i = 0; i < of->memory->nr && flight_watches_ends(flight); i++)
 		process_ends_add(&flight->ends, of->memory->processes[i].pid, false);
 	check_first(flight);
 	report_start(flight, of->limits);

@@ -51,6 +51,9 @@ void flight_deinit(struct flight *flight);
 /* In each round: has the memory written if it is time. Returns 0 or the writer's error. */
 int flight_serve(struct flight *flight, struct perf_writer *writer);
 
+/* True if it is of interest how processes end. The right to trace them is needed for that. */
+bool flight_watches_ends(const struct flight *flight);
+
 /* To which processes that are forked later belong, if their ends are of interest; else NULL. */
 struct process_ends *flight_ends(struct flight *flight);
 

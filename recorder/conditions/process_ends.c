@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/proc/proc_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
@@ -71,7 +72,19 @@ void process_ends_wait(const struct process_ends *ends, int timeout_ms)
 	}
 }
 
-/* Of a process that waits for its parent. Returns 0, or -1: that is over. */
+/*
+ * True if this process may not trace that one, which has ended. Its exit code then reads as 0
+ * (do_task_stat(), fs/proc/array.c, Linux 6.18), and so does that of an orderly end.
+ */
+static bool is_hidden(int proc_fd)
+{
+	char byte;
+
+	/* It has no program any more: ENOENT for those who may trace it. */
+	return readlinkat(proc_fd, "exe", &byte, 1) < 0 && errno == EACCES;
+}
+
+/* Of a process that waits for its parent. Returns 0, or -1: that is over, or it is hidden. */
 static int read_stat(int proc_fd, int *ret_code)
 {
 	char text[STAT_BYTES], *at;
@@ -88,7 +101,7 @@ static int read_stat(int proc_fd, int *ret_code)
 	if (!at)
 		return -1;
 	*ret_code = (int)strtol(at + 1, NULL, 10);
-	return 0;
+	return *ret_code || !is_hidden(proc_fd) ? 0 : -1;
 }
 
 static int read_info(int pid_fd, int *ret_code)

@@ -42,8 +42,8 @@ void privileges_drop(const struct privileges_kept *kept)
 		{CAP_PERFMON, kept->perfmon},
 		{CAP_SYS_ADMIN, kept->perfmon && !perfmon_is_enough()},
 		{CAP_DAC_READ_SEARCH, kept->read_code},
-		{CAP_SYS_PTRACE, kept->read_code},	   /* for /proc/PID/root */
-		{CAP_CHECKPOINT_RESTORE, kept->read_code}, /* for /proc/PID/map_files */
+		{CAP_SYS_PTRACE, kept->read_code || kept->read_ends}, /* /proc/PID/root, stat */
+		{CAP_CHECKPOINT_RESTORE, kept->read_code},	      /* /proc/PID/map_files */
 	};
 	bool keep[ARRAY_SIZE(capabilities)];
 

@@ -13,6 +13,7 @@ struct privileges_kept {
 	bool kill;	/* to continue stopped processes */
 	bool perfmon;	/* to open events */
 	bool read_code; /* files of other users, in containers, or replaced on disk */
+	bool read_ends; /* how processes ended */
 };
 
 /* Drops all other capabilities. A failure is reported. */

@@ -370,6 +370,7 @@ static void limit_rights(const struct session *session)
 		.perfmon = opens_events,
 		.read_code = session->unwinder || session->recorder ||
 			     has_marks(&session->events.probes),
+		.read_ends = flight_watches_ends(&session->flight),
 	});
 }
 

@@ -199,6 +199,14 @@ skip_unless_ends_are_known() {
 	read_ring
 }
 
+# leakrec keeps the right to see how it ended, although it needs that for nothing else.
+@test "ring: a command's fatal signal, by perf events" {
+	run "$BIN/leakrec" --perf-events --call-graph fp --ring 24s --when signal -o ring -- sh -c 'kill -ABRT $$'
+	((status == 134)) || fail "$output"
+	written signal-6
+	read_ring
+}
+
 @test "ring: a full disk costs the oldest part, and the recording goes on" {
 	mkdir disk
 	mount -t tmpfs -o size=6m tmpfs disk || skip "tmpfs cannot be mounted"

@@ -4,6 +4,7 @@
 #include "recorder/conditions/condition_sources.h"
 #include "recorder/conditions/process_ends.h"
 
+#include <cap-ng.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -345,6 +346,32 @@ static void test_ends(void **state)
 	process_ends_deinit(&ends);
 }
 
+/* Without the right to trace a process, it is unknown how that ended before its parent waits. */
+static void test_hidden_end(void **state)
+{
+	pid_t killed = start_child(), checks;
+	struct process_ends ends = {0};
+	int status;
+
+	(void)state;
+	if (geteuid() || capng_get_caps_process() ||
+	    !capng_have_capability(CAPNG_PERMITTED, CAP_SYS_PTRACE))
+		skip();
+	process_ends_add(&ends, killed, false);
+	kill(killed, SIGTERM);
+	process_ends_wait(&ends, 60000);
+	checks = fork();
+	if (checks == 0) {
+		capng_clear(CAPNG_SELECT_CAPS);
+		_exit(capng_apply(CAPNG_SELECT_CAPS) ||
+		      process_ends_check(&ends) != PROCESS_ENDS_UNKNOWN);
+	}
+	assert_int_equal(waitpid(checks, &status, 0), checks);
+	assert_int_equal(status, 0);
+	assert_int_equal(process_ends_check(&ends), SIGTERM);
+	waitpid(killed, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +383,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_pressure, set_up, tear_down),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_hidden_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
