@@ -56,6 +56,7 @@ struct condition_values {
 	uint64_t rss_bytes; /* of all recorded processes */
 	uint64_t pressure;  /* hundredths of a percent */
 	uint64_t high, max, oom;
+	size_t nr_processes; /* alive, if their memory is asked for */
 };
 
 /*

@@ -88,10 +88,9 @@ void condition_sources_close(struct condition_sources *sources)
 	sources->pressure_fd = sources->events_fd = -1;
 }
 
-static uint64_t read_rss(const struct memory_samples *samples)
+static void read_rss(const struct memory_samples *samples, struct condition_values *values)
 {
 	uint64_t bytes = 0;
-	size_t nr = 0;
 
 	for (size_t i = 0; i < samples->nr; i++) {
 		struct process_memory memory;
@@ -99,9 +98,10 @@ static uint64_t read_rss(const struct memory_samples *samples)
 		if (process_memory_read_at(samples->processes[i].proc_fd, &memory))
 			continue;
 		bytes += memory.anon_bytes + memory.file_bytes + memory.shared_bytes;
-		nr++;
+		values->nr_processes++;
 	}
-	return nr ? bytes : UINT64_MAX;
+	if (values->nr_processes)
+		values->rss_bytes = bytes;
 }
 
 /* Reads a file of the kernel again from its beginning. Returns false if that fails. */
@@ -135,13 +135,13 @@ struct condition_values condition_sources_read(const struct condition_sources *s
 					       uint64_t now_ns)
 {
 	struct condition_values values = {
-		now_ns, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+		now_ns, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0,
 	};
 	char text[TEXT_BYTES];
 	uint64_t killed;
 
 	if (sources->memory)
-		values.rss_bytes = read_rss(sources->memory);
+		read_rss(sources->memory, &values);
 	if (read_text(sources->pressure_fd, text))
 		values.pressure = condition_sources_pressure(text);
 	if (!read_text(sources->events_fd, text))

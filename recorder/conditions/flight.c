@@ -133,20 +133,30 @@ static const char *check_ends(struct flight *flight)
 	return found ? flight->ended_by : NULL;
 }
 
+/* Says once that there are processes whose memory or end no condition sees. */
+static void tell_left_out(struct flight *flight)
+{
+	if (flight->told_left_out || !(flight->memory->left_out || flight->ends.left_out) ||
+	    !(flight->sources.memory || flight_watches_ends(flight)))
+		return;
+	flight->told_left_out = true;
+	diag_warn("--when sees %d processes at most: there are more, and it may miss what they do",
+		  MEMORY_MAX_PROCESSES);
+}
+
 /* Checks all conditions. The first one that is met waits until it has its way. */
 static void check(struct flight *flight, uint64_t now_ns)
 {
 	const struct condition_values values = condition_sources_read(&flight->sources, now_ns);
 	const char *met = check_ends(flight);
 
+	tell_left_out(flight);
 	for (size_t i = 0; i < flight->nr_conditions; i++)
 		if (condition_check(&flight->conditions[i], &values) && !met)
 			met = flight->conditions[i].text;
 	if (!flight->waiting)
 		flight->waiting = met;
-	flight->check_ns = now_ns + CHECK_NS;
-	if (flight->sources.memory)
-		flight->check_ns += flight->sources.memory->nr * CHECK_PROCESS_NS;
+	flight->check_ns = now_ns + CHECK_NS + values.nr_processes * CHECK_PROCESS_NS;
 }
 
 /* True if the condition that waits may have the memory written. */

@@ -30,6 +30,7 @@ struct flight {
 	uint32_t nr_written;  /* because of them, also by earlier recordings */
 	const char *waiting;  /* the first one that is met, until it has its way; or NULL */
 	char ended_by[32];    /* the reason "signal-11" */
+	bool told_left_out;
 };
 
 /* What it needs of a recording. */

@@ -49,8 +49,12 @@ void process_ends_add(struct process_ends *ends, pid_t pid, bool is_forked)
 	struct process_end *end = &ends->list[ends->nr];
 	char path[PROC_FILE_PATH_SIZE];
 
-	if (ends->nr == PROCESS_ENDS_MAX || pid == getpid())
+	if (pid == getpid())
 		return;
+	if (ends->nr == PROCESS_ENDS_MAX) {
+		ends->left_out = true;
+		return;
+	}
 	end->is_forked = is_forked;
 	end->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (end->pid_fd < 0)

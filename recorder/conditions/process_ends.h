@@ -23,6 +23,7 @@ struct process_end {
 struct process_ends {
 	struct process_end list[PROCESS_ENDS_MAX];
 	size_t nr;
+	bool left_out; /* there were too many */
 };
 
 void process_ends_deinit(struct process_ends *ends);

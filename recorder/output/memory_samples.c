@@ -15,7 +15,8 @@
 #define SHORTEST_NS	 (100 * MS)
 #define LONGEST_NS	 (1000 * MS)
 #define TURNS_A_DOUBLING 256
-#define PROCESS_NS	 (50 * MS) /* 20 processes a second */
+#define PROCESS_NS	 (50 * MS)  /* 20 processes a second */
+#define FORGET_NS	 (100 * MS) /* it takes up to 5 ms */
 
 void memory_samples_deinit(struct memory_samples *samples)
 {
@@ -24,13 +25,48 @@ void memory_samples_deinit(struct memory_samples *samples)
 	samples->nr = 0;
 }
 
+static void forget_ended(struct memory_samples *samples)
+{
+	size_t nr_left = 0;
+
+	for (size_t i = 0; i < samples->nr; i++) {
+		const struct memory_process process = samples->processes[i];
+		struct process_memory memory;
+
+		if (process_memory_read_at(process.proc_fd, &memory))
+			close(process.proc_fd);
+		else
+			samples->processes[nr_left++] = process;
+	}
+	samples->nr = nr_left;
+}
+
+/* The next turn may be hours away: until then, those that have ended must not keep others out. */
+static bool has_room(struct memory_samples *samples)
+{
+	uint64_t now_ns;
+
+	if (samples->nr < MEMORY_MAX_PROCESSES)
+		return true;
+	now_ns = clock_now_ns();
+	if (now_ns < samples->full_ns + FORGET_NS)
+		return false;
+	samples->full_ns = now_ns;
+	forget_ended(samples);
+	return samples->nr < MEMORY_MAX_PROCESSES;
+}
+
 void memory_samples_add(struct memory_samples *samples, pid_t pid)
 {
 	char path[PROC_FILE_PATH_SIZE];
 	int fd;
 
-	if (samples->nr == MEMORY_MAX_PROCESSES || pid == getpid())
+	if (pid == getpid())
 		return;
+	if (!has_room(samples)) {
+		samples->left_out = true;
+		return;
+	}
 	proc_file_path(path, pid, "");
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)

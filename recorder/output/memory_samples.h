@@ -24,11 +24,13 @@ struct memory_samples {
 	size_t nr;
 	uint32_t nr_turns;
 	uint64_t start_ns, next_ns;
+	uint64_t full_ns; /* when it was last full, and forgot those that had ended */
+	bool left_out;	  /* there were too many */
 };
 
 void memory_samples_deinit(struct memory_samples *samples);
 
-/* A process to sample. It is left out if there are too many, or if it is gone. */
+/* A process to sample. It is left out if too many are alive, or if it is gone. */
 void memory_samples_add(struct memory_samples *samples, pid_t pid);
 
 /* Process @ppid has forked @pid: adds it if @ppid is sampled. Returns true then. */
