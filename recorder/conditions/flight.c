@@ -117,7 +117,7 @@ static bool has_signal(const struct flight *flight)
 	return read(flight->signal_fd, &signal, sizeof(signal)) == sizeof(signal);
 }
 
-/* The reason, if a process was ended by a signal; or NULL. */
+/* The reason, if a process was ended by a signal; or NULL. One that waits already stays. */
 static const char *check_ends(struct flight *flight)
 {
 	bool found = false;
@@ -125,6 +125,8 @@ static const char *check_ends(struct flight *flight)
 
 	while ((number = process_ends_check(&flight->ends))) {
 		found = true;
+		if (flight->waiting == flight->ended_by)
+			continue;
 		if (number == PROCESS_ENDS_UNKNOWN)
 			snprintf(flight->ended_by, sizeof(flight->ended_by), "end-unknown");
 		else
@@ -179,7 +181,9 @@ int flight_serve(struct flight *flight, struct perf_writer *writer)
 		check(flight, now_ns);
 	if (err || !may_write(flight, now_ns))
 		return err;
-	err = ask(flight, flight->waiting, now_ns, writer);
+	/* Before this has its cut, another one may wait. */
+	snprintf(flight->asked_for, sizeof(flight->asked_for), "%s", flight->waiting);
+	err = ask(flight, flight->asked_for, now_ns, writer);
 	flight->waiting = NULL;
 	flight->nr_written++;
 	flight->write_ns = now_ns + flight->interval_ns;

@@ -29,7 +29,8 @@ struct flight {
 	uint64_t write_ns;    /* when they may have something written again */
 	uint32_t nr_written;  /* because of them, also by earlier recordings */
 	const char *waiting;  /* the first one that is met, until it has its way; or NULL */
-	char ended_by[32];    /* the reason "signal-11" */
+	char ended_by[32];    /* the reason "signal-11", while it waits */
+	char asked_for[64];   /* the reason that @segments has */
 	bool told_left_out;
 };
 
