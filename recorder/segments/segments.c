@@ -27,6 +27,9 @@
 /* The blocks may take a quarter of a segment. */
 #define BLOCK_BYTES (4 * HELD_NR_VALUES * sizeof(uint64_t))
 #define MAX_GROUP   1024
+/* So may the mappings. */
+#define MAX_MAP_BYTES ((uint64_t)64 << 20)
+#define MAP_PARTS     4
 
 /* At the end, how often to look whether the last segments are written. */
 #define WRITE_POLL_NS	   10000000
@@ -51,6 +54,13 @@ struct segments {
 	bool has_first;	    /* the file has the first round; the writing thread's */
 };
 
+static size_t max_map_bytes(const struct segment_limits *limits)
+{
+	uint64_t bytes = limits->bytes / BYTE_PARTS / MAP_PARTS;
+
+	return limits->bytes && bytes < MAX_MAP_BYTES ? (size_t)bytes : MAX_MAP_BYTES;
+}
+
 int segments_create(const char *path, const struct segment_limits *limits, struct segments **ret,
 		    int *ret_fd)
 {
@@ -58,7 +68,7 @@ int segments_create(const char *path, const struct segment_limits *limits, struc
 	int err;
 
 	if (segments)
-		segments->side = side_state_create();
+		segments->side = side_state_create(max_map_bytes(limits));
 	if (!segments || !segments->side) {
 		diag_error("cannot write into %s: out of memory", path);
 		free(segments);

@@ -11,10 +11,9 @@
 
 #define COMM_BYTES 16
 
-/* A mapping; forked processes share it. */
+/* A mapping, or a part of one; forked processes share it. */
 struct side_map {
 	uint32_t nr_users;
-	uint64_t start, end;
 	struct perf_disk_mmap2 record; /* and its path, and the trailer */
 };
 
@@ -27,7 +26,7 @@ struct side_thread {
 struct side_process {
 	pid_t pid;
 	struct side_thread *threads;
-	struct side_map **maps;
+	struct side_map **maps; /* ascending; none overlaps another one */
 	size_t nr_maps, nr_allocated;
 	UT_hash_handle hh;
 };
@@ -43,28 +42,30 @@ struct side_state {
 	struct side_process *processes;
 	struct waiting *waiting;
 	size_t nr_waiting, nr_allocated, nr_noted;
-	size_t map_bytes; /* of mappings, and of the processes' lists of them */
+	size_t map_bytes, max_map_bytes; /* of each process's mappings, as they are written */
 	uint64_t nr_left_out;
 };
 
-struct side_state *side_state_create(void)
+struct side_state *side_state_create(size_t max_map_bytes)
 {
-	return calloc(1, sizeof(struct side_state));
+	struct side_state *state = calloc(1, sizeof(*state));
+
+	if (state)
+		state->max_map_bytes = max_map_bytes;
+	return state;
 }
 
 static void release_map(struct side_state *state, struct side_map *map)
 {
-	if (--map->nr_users)
-		return;
 	state->map_bytes -= map->record.header.size;
-	free(map);
+	if (!--map->nr_users)
+		free(map);
 }
 
 static void drop_maps(struct side_state *state, struct side_process *process)
 {
 	for (size_t i = 0; i < process->nr_maps; i++)
 		release_map(state, process->maps[i]);
-	state->map_bytes -= process->nr_allocated * sizeof(struct side_map *);
 	free(process->maps);
 	process->maps = NULL;
 	process->nr_maps = process->nr_allocated = 0;
@@ -156,72 +157,126 @@ static struct side_thread *get_thread(struct side_process *process, pid_t tid)
 	return NULL;
 }
 
-/* Returns false if @bytes more are too many, and counts that. */
-static bool has_room(struct side_state *state, size_t bytes)
+/* Returns false if the process, which has @nr mappings, can have no more, and counts that. */
+static bool has_room(struct side_state *state, size_t nr, const struct side_map *map)
 {
-	if (state->map_bytes + bytes <= SIDE_STATE_MAX_BYTES)
+	if (nr < SIDE_STATE_MAX_MAPS &&
+	    state->map_bytes + map->record.header.size <= state->max_map_bytes)
 		return true;
 	state->nr_left_out++;
 	return false;
 }
 
-/* Leaves @map out if there is no room. Returns 0 or -ENOMEM. */
-static int add_map(struct side_state *state, struct side_process *process, struct side_map *map)
+static int grow_maps(struct side_process *process)
 {
-	if (process->nr_maps == process->nr_allocated) {
-		size_t more = process->nr_allocated + 16, bytes = more * sizeof(struct side_map *);
-		struct side_map **maps;
+	size_t nr = 2 * process->nr_allocated + 16;
+	struct side_map **maps;
 
-		if (!has_room(state, bytes))
-			return 0;
-		maps = reallocarray(process->maps, process->nr_allocated + more,
-				    sizeof(struct side_map *));
-		if (!maps)
-			return -ENOMEM;
-		process->maps = maps;
-		process->nr_allocated += more;
-		state->map_bytes += bytes;
-	}
-	process->maps[process->nr_maps++] = map;
-	map->nr_users++;
+	if (process->nr_maps < process->nr_allocated)
+		return 0;
+	maps = reallocarray(process->maps, nr, sizeof(struct side_map *));
+	if (!maps)
+		return -ENOMEM;
+	process->maps = maps;
+	process->nr_allocated = nr;
 	return 0;
+}
+
+/*
+ * Puts @map in the place of those from @at to before @last. It is left out if there is no room,
+ * and freed if nobody uses it. Returns 0 or -ENOMEM, also if @map is NULL.
+ */
+static int replace_maps(struct side_state *state, struct side_process *process, size_t at,
+			size_t last, struct side_map *map)
+{
+	size_t nr_old = last - at, nr_after = process->nr_maps - last, nr_new = 0;
+	int err = map ? grow_maps(process) : -ENOMEM;
+
+	for (size_t i = at; i < last; i++)
+		release_map(state, process->maps[i]);
+	if (!err && has_room(state, process->nr_maps - nr_old, map))
+		nr_new = 1;
+	if (nr_new != nr_old)
+		memmove(process->maps + at + nr_new, process->maps + last,
+			nr_after * sizeof(struct side_map *));
+	process->nr_maps = at + nr_new + nr_after;
+	if (nr_new) {
+		process->maps[at] = map;
+		map->nr_users++;
+		state->map_bytes += map->record.header.size;
+	} else if (map && !map->nr_users) {
+		free(map);
+	}
+	return err;
+}
+
+static uint64_t end_of(const struct side_map *map)
+{
+	return map->record.address + map->record.len;
+}
+
+/* Finds the first mapping that ends after @address. */
+static size_t find_map(const struct side_process *process, uint64_t address)
+{
+	size_t from = 0, to = process->nr_maps;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (end_of(process->maps[middle]) > address)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	return from;
+}
+
+/* The part of a mapping from @start to @end, which nobody uses yet. NULL: out of memory. */
+static struct side_map *make_part(const struct perf_disk_mmap2 *record, uint64_t start,
+				  uint64_t end)
+{
+	struct side_map *map = malloc(offsetof(struct side_map, record) + record->header.size);
+
+	if (!map)
+		return NULL;
+	map->nr_users = 0;
+	memcpy(&map->record, record, record->header.size);
+	map->record.file_offset += start - record->address;
+	map->record.address = start;
+	map->record.len = end - start;
+	return map;
 }
 
 static int apply_mmap(struct side_state *state, const struct perf_disk_mmap2 *record)
 {
 	struct side_process *process = get_process(state, (pid_t)record->pid);
 	uint64_t start = record->address, end = start + record->len;
-	struct side_map *map;
-	size_t nr = 0;
-	int err;
+	size_t at, last;
+	int err = 0;
 
 	if (!process)
 		return -ENOMEM;
-	for (size_t i = 0; i < process->nr_maps; i++) {
-		map = process->maps[i];
-		if (map->start >= start && map->end <= end)
-			release_map(state, map);
-		else
-			process->maps[nr++] = map;
-	}
-	process->nr_maps = nr;
-	if (nr >= SIDE_STATE_MAX_MAPS) {
-		state->nr_left_out++;
+	if (end <= start)
 		return 0;
+	at = find_map(process, start);
+	if (at < process->nr_maps && process->maps[at]->record.address < start) {
+		const struct perf_disk_mmap2 *old = &process->maps[at]->record;
+
+		if (end_of(process->maps[at]) > end)
+			err = replace_maps(state, process, at + 1, at + 1,
+					   make_part(old, end, end_of(process->maps[at])));
+		if (!err)
+			err = replace_maps(state, process, at, at + 1,
+					   make_part(old, old->address, start));
+		at++;
 	}
-	if (!has_room(state, record->header.size))
-		return 0;
-	map = calloc(1, offsetof(struct side_map, record) + record->header.size);
-	if (!map)
-		return -ENOMEM;
-	map->start = start;
-	map->end = end;
-	memcpy(&map->record, record, record->header.size);
-	map->nr_users = 1;
-	state->map_bytes += record->header.size;
-	err = add_map(state, process, map);
-	release_map(state, map);
-	return err;
+	for (last = at; last < process->nr_maps && end_of(process->maps[last]) <= end;)
+		last++;
+	if (!err && last < process->nr_maps && process->maps[last]->record.address < end)
+		err = replace_maps(
+			state, process, last, last + 1,
+			make_part(&process->maps[last]->record, end, end_of(process->maps[last])));
+	return err ? err : replace_maps(state, process, at, last, make_part(record, start, end));
 }
 
 static int apply_comm(struct side_state *state, const struct perf_disk_comm *record)
@@ -261,7 +316,8 @@ static int apply_fork(struct side_state *state, const struct perf_disk_task *rec
 	if (creator && creator != thread)
 		memcpy(thread->comm, creator->comm, sizeof(thread->comm));
 	for (size_t i = 0; parent && parent != process && i < parent->nr_maps && !err; i++)
-		err = add_map(state, process, parent->maps[i]);
+		err = replace_maps(state, process, process->nr_maps, process->nr_maps,
+				   parent->maps[i]);
 	return err;
 }
 

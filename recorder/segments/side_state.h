@@ -4,21 +4,24 @@
  * and mappings. It can be written again, as records of the time 0, like those of synthesize.h, but
  * as of a moment of the recording, not of /proc.
  *
- * The kernel does not tell of munmap(). A mapping goes when a later one covers it, or with its
- * process. Memory is bounded (SIDE_STATE_MAX_BYTES): later mappings are left out, and counted.
+ * The kernel does not tell of munmap(). What a later mapping covers goes, and all of them go with
+ * their process. Their number is bounded, for memory and for what is written with each segment:
+ * later mappings are left out, and counted.
  */
 #ifndef LEAKTOOLS_RECORDER_SIDE_STATE_H
 #define LEAKTOOLS_RECORDER_SIDE_STATE_H
 
 #include "recorder/output/perf_writer.h"
 
-#define SIDE_STATE_MAX_BYTES ((size_t)64 << 20)
-#define SIDE_STATE_MAX_MAPS  16384 /* of a process */
+#define SIDE_STATE_MAX_MAPS 16384 /* of a process */
 
 struct side_state;
 
-/* NULL: out of memory. */
-struct side_state *side_state_create(void);
+/*
+ * @max_map_bytes: of the mappings of all processes, as they are written. In memory, those that
+ * processes have in common are there once. NULL: out of memory.
+ */
+struct side_state *side_state_create(size_t max_map_bytes);
 void side_state_destroy(struct side_state *state);
 
 /*
