@@ -12,6 +12,8 @@
 #include "recorder/bpf/registers.bpf.h"
 #include "recorder/bpf/windows.bpf.h"
 
+#include <bpf/bpf_tracing.h>
+
 #define MAX_SPARE_STATES 16384
 
 struct task_state {
@@ -54,6 +56,20 @@ static __attribute__((noinline)) struct task_state *spare_state(bool create)
 		has_spare_states = 1;
 	}
 	return bpf_map_lookup_elem(&spare_states, &id);
+}
+
+/*
+ * A task that ends hits no probe any more. Its place goes to others, and one that gets its id must
+ * not find its state.
+ */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(forget_state, struct task_struct *task)
+{
+	unsigned long long id = bpf_get_current_pid_tgid();
+
+	if (has_spare_states)
+		bpf_map_delete_elem(&spare_states, &id);
+	return 0;
 }
 
 /* The state of the current task, or NULL if there is no memory for it. */
