@@ -124,7 +124,10 @@ static int interrupt_new(struct thread_stop *stop, uint64_t end_ns)
 	return nr;
 }
 
-/* Waits for the threads from @first on; forgets those that ended. */
+/*
+ * Waits for the threads from @first on; forgets those that ended. Also after the end of the time,
+ * each is asked once: one that has stopped may have a signal.
+ */
 static int wait_for_new(struct thread_stop *stop, size_t first, uint64_t end_ns)
 {
 	size_t kept = first;
@@ -132,12 +135,13 @@ static int wait_for_new(struct thread_stop *stop, size_t first, uint64_t end_ns)
 
 	for (size_t i = first; i < stop->nr; i++) {
 		struct stopped_thread *thread = &stop->threads[i];
-		int state = err ? 1 : wait_for(thread->tid, end_ns, &thread->signal);
+		int state = wait_for(thread->tid, end_ns, &thread->signal);
 
-		if (state < 0) {
+		if (state < 0 && !err) {
 			err = state;
 			stop->late = thread->tid;
 		}
+		thread->has_stopped = state > 0;
 		if (state)
 			stop->threads[kept++] = *thread;
 	}
@@ -189,8 +193,10 @@ int thread_stop_read_registers(const struct thread_stop *stop, struct snapshot *
 
 void thread_stop_release(struct thread_stop *stop)
 {
+	/* What signal another one may just be given is not known; the kernel keeps that. */
 	for (size_t i = 0; i < stop->nr; i++)
-		ptrace(PTRACE_DETACH, stop->threads[i].tid, 0, stop->threads[i].signal);
+		if (stop->threads[i].has_stopped)
+			ptrace(PTRACE_DETACH, stop->threads[i].tid, 0, stop->threads[i].signal);
 	free(stop->threads);
 	*stop = (struct thread_stop){0};
 }

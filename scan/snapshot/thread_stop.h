@@ -10,7 +10,8 @@
 
 struct stopped_thread {
 	pid_t tid;
-	int signal; /* that it was about to receive; delivered when it is released */
+	bool has_stopped; /* and was waited for */
+	int signal;	  /* that it was about to receive; delivered when it is released */
 };
 
 struct thread_stop {

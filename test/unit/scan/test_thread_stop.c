@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What stopping a process's threads leaves undone. */
+#include "scan/snapshot/thread_stop.h"
+
+#include "common/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define NR_STOPS 200
+#define STOP_NS	 1000000
+
+/* Of the process that is stopped. */
+struct counts {
+	uint64_t sent, handled;
+	bool is_done;
+};
+
+static struct counts *counts;
+
+static void handle(int signal)
+{
+	(void)signal;
+	counts->handled++;
+}
+
+static void *signal_itself(void *unused)
+{
+	(void)unused;
+	while (!__atomic_load_n(&counts->is_done, __ATOMIC_ACQUIRE)) {
+		counts->sent++;
+		raise(SIGUSR1);
+	}
+	_exit(0);
+}
+
+/* Its first thread waits in the kernel for a child of vfork() and never stops. */
+static void __attribute__((noreturn)) be_target(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGUSR1, handle);
+	if (pthread_create(&thread, NULL, signal_itself, NULL))
+		_exit(1);
+	child = vfork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	_exit(1);
+}
+
+struct attempt {
+	pid_t target, late;
+	int err;
+};
+
+/* In a thread that ends: the kernel lets go of what was not released. */
+static void *stop(void *argument)
+{
+	struct attempt *attempt = argument;
+	struct thread_stop stop;
+
+	attempt->err = thread_stop_all(&stop, attempt->target, clock_now_ns() + STOP_NS);
+	attempt->late = stop.late;
+	thread_stop_release(&stop);
+	return NULL;
+}
+
+static void a_late_thread_costs_no_signal_of_others(void **state)
+{
+	pthread_t thread;
+	pid_t target;
+	int status;
+
+	(void)state;
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	assert_true(counts != MAP_FAILED);
+	target = fork();
+	if (target == 0)
+		be_target();
+	while (!__atomic_load_n(&counts->handled, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	for (int i = 0; i < NR_STOPS; i++) {
+		struct attempt attempt = {.target = target};
+
+		assert_int_equal(pthread_create(&thread, NULL, stop, &attempt), 0);
+		pthread_join(thread, NULL);
+		assert_int_equal(attempt.err, -ETIMEDOUT);
+		assert_int_equal(attempt.late, target);
+	}
+	__atomic_store_n(&counts->is_done, true, __ATOMIC_RELEASE);
+	assert_int_equal(waitpid(target, &status, 0), target);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(counts->handled, counts->sent);
+	munmap(counts, sizeof(*counts));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_late_thread_costs_no_signal_of_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
