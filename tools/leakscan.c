@@ -10,6 +10,7 @@
 #include "common/options.h"
 #include "common/output_file.h"
 #include "common/proc/process_stat.h"
+#include "common/scope.h"
 #include "scan/analysis/analyst.h"
 #include "scan/recording/recorded_blocks.h"
 #include "scan/recording/recording_report.h"
@@ -23,6 +24,7 @@
 #include "tools/leakscan_options.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -200,6 +202,15 @@ static int open_input(struct run *run)
 	return -EINVAL;
 }
 
+/* The copies take much memory. If there is none left, this process ends, not the one it scans. */
+static void prefer_in_oom(void)
+{
+	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		output_write_all(fd, "1000", strlen("1000"));
+}
+
 int main(int argc, char **argv)
 {
 	struct leakscan_options options;
@@ -211,6 +222,7 @@ int main(int argc, char **argv)
 	err = leakscan_options_parse(argc, argv, &options);
 	if (err)
 		return options_exit_status(err);
+	prefer_in_oom();
 	err = open_input(&run);
 	if (!err && options.output)
 		err = output_file_redirect(options.output);

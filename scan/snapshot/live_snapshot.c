@@ -298,11 +298,40 @@ static void forget(struct taking *taking)
 	address_regions_deinit(&taking->regions);
 }
 
+/* What the machine can give without swapping; UINT64_MAX: not known. */
+static uint64_t available_bytes(void)
+{
+	_cleanup_fclose_ FILE *meminfo = fopen("/proc/meminfo", "re");
+	uint64_t kib = UINT64_MAX / 1024;
+	char line[128];
+
+	while (meminfo && fgets(line, sizeof(line), meminfo))
+		if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
+			break;
+	return kib * 1024;
+}
+
+/* A copy that leaves nothing would have the kernel end another process, such as this one. */
+static bool fits(const struct taking *taking)
+{
+	uint64_t needed = taking->prepared.populated_bytes, available = available_bytes();
+
+	if (needed <= available - available / 8)
+		return true;
+	diag_error("cannot scan process %d: a copy of its memory takes %s, and %s is available; "
+		   "write a core file with gcore(1), and use leakscan --core on another machine",
+		   taking->snapshot->pid, quantity_bytes((double)needed).text,
+		   quantity_bytes((double)available).text);
+	return false;
+}
+
 static int prepare(struct taking *taking)
 {
 	int err =
 		address_regions_read(&taking->prepared, taking->snapshot->pid, taking->pagemap_fd);
 
+	if (!err && !fits(taking))
+		return -ENOMEM;
 	if (!err)
 		err = address_regions_prepare(&taking->prepared);
 	if (err)

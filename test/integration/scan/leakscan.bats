@@ -158,6 +158,34 @@ os.posix_spawn("/bin/true", ["true"], {}, file_actions=actions)' 3>&- &
 	stop_reach
 }
 
+@test "leakscan: a copy that would take the rest of the machine's memory is refused" {
+	[[ $(id -u) == 0 ]] || skip "only root may mount"
+	start_reach reach_churn --paced --mib 100
+	echo "MemAvailable:   100000 kB" >meminfo
+	run ! unshare -m --propagation private sh -ec 'mount --bind meminfo /proc/meminfo; exec "$@"' - \
+		"$BIN/leakscan" -p "$REACH_PID" --pause-limit 30
+	echo "$output"
+	[[ $output == *"takes 1"*" MiB, and 97.7 MiB is available; "*"--core on another machine" && $output != *$'\n'* ]]
+	stop_reach
+}
+
+# start_slow_reader: leakscan waits for who reads its output. It has written nothing before its last process.
+start_slow_reader() {
+	start_reach reach_memory
+	mkfifo output
+	exec {SLOW}<>output
+	"$BIN/leakscan" -p "$REACH_PID" --pause-limit 30 --blocks >&"$SLOW" 3>&- &
+	STARTED_PIDS+=($!)
+	read -r <&"$SLOW"
+}
+
+@test "leakscan: if memory is exhausted, the kernel ends leakscan first" {
+	start_slow_reader
+	[[ $(</proc/$!/oom_score_adj) == 1000 && $(cat /proc/"$(pgrep -P $!)"/oom_score_adj) == 1000 ]]
+	kill_now $!
+	stop_reach
+}
+
 # disturb SIGNAL: sends it to a leakscan that has stopped the target. Fails if it was too late.
 disturb() {
 	local state scan
