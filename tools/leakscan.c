@@ -3,13 +3,16 @@
  * leakscan: what is in a process's heap, and what nothing points to any more.
  *
  * This process takes snapshots and has the rights to do so. It reads nothing of what is in them:
- * child processes without privileges do, one for each snapshot.
+ * child processes without privileges do, one for each snapshot. If it is root's, a broker opens the
+ * debug files that they ask for.
  */
+#include "common/broker/broker.h"
 #include "common/clock.h"
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/output_file.h"
 #include "common/proc/process_stat.h"
+#include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
 #include "scan/analysis/analyst.h"
 #include "scan/recording/recorded_blocks.h"
@@ -22,12 +25,17 @@
 #include "scan/core/core_file.h"
 #include "scan/snapshot/live_snapshot.h"
 #include "tools/leakscan_options.h"
+#include "unwind/modules/file_services.h"
+#include "unwind/names/jit_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Two snapshots a second apart agree, or a block is not called lost. */
@@ -39,6 +47,8 @@
 struct run {
 	const struct leakscan_options *options;
 	pid_t pid;
+	pid_t broker_pid;
+	int broker_fd; /* -1: none */
 	uint64_t max_pause_ns;
 	struct module_symbols symbols;
 	struct census_file before;	 /* --diff */
@@ -148,12 +158,26 @@ static int take(struct run *run, const struct lost_list *before, struct analyst_
 	return err;
 }
 
+/* What this process has inherited is not for its children. All else that it opens is. */
+static void keep_only_own_files(const struct run *run)
+{
+	const int kept[] = {
+		STDIN_FILENO,	STDOUT_FILENO,	STDERR_FILENO,	   (int)run->options->traced,
+		run->broker_fd, run->before.fd, run->recording.fd,
+	};
+
+	unprivileged_keep_only(kept, ARRAY_SIZE(kept));
+}
+
 static int scan_process(struct run *run)
 {
-	struct analyst_task first = {0}, last = {.write = write_report, .context = run};
+	struct analyst_task first = {.broker_fd = run->broker_fd}, last = first;
 	int err;
 
+	last.write = write_report;
+	last.context = run;
 	run->pid = run->options->pid;
+	keep_only_own_files(run);
 	err = live_snapshot_check(&run->pid);
 	if (!err)
 		err = check_before(run);
@@ -173,10 +197,14 @@ static int scan_process(struct run *run)
 
 static int scan_core(struct run *run)
 {
-	struct analyst_task task = {.write = write_report, .context = run, .accepts_doubt = true};
+	struct analyst_task task = {.broker_fd = run->broker_fd,
+				    .write = write_report,
+				    .context = run,
+				    .accepts_doubt = true};
 	struct snapshot snapshot;
 	int err = core_file_read(&snapshot, run->options->core);
 
+	keep_only_own_files(run);
 	if (!err)
 		err = analyst_run(&task, &snapshot, NULL);
 	snapshot_deinit(&snapshot);
@@ -211,10 +239,57 @@ static void prefer_in_oom(void)
 		output_write_all(fd, "1000", strlen("1000"));
 }
 
+static void __attribute__((noreturn)) be_broker(int socket_fd)
+{
+	struct broker_service services[BROKER_NR_OPS] = {0};
+
+	prctl(PR_SET_NAME, "leak-broker");
+	if (unprivileged_read_only(true)) {
+		diag_error("the broker of the analysis cannot give up its privileges");
+		_exit(DIAG_EXIT_FAILED);
+	}
+	unprivileged_limit_broker(0);
+	file_services_add(services, NULL);
+	services[BROKER_OPEN_JIT_NAMES].serve = jit_names_serve;
+	broker_serve(socket_fd, services);
+	_exit(DIAG_EXIT_OK);
+}
+
+/* Another user than root has no rights that the analysis would have to give up. */
+static int start_broker(struct run *run)
+{
+	int socket_fd;
+
+/* As tools/separation.c. */
+#ifdef __SANITIZE_ADDRESS__
+	return 0;
+#endif
+	if (geteuid() != 0)
+		return 0;
+	/* This process asks nothing: an analysis that is taken over may leave answers there. */
+	run->broker_pid = broker_fork_other(&socket_fd);
+	if (run->broker_pid < 0)
+		return run->broker_pid;
+	if (run->broker_pid == 0)
+		be_broker(socket_fd);
+	run->broker_fd = socket_fd;
+	return 0;
+}
+
+static void end_broker(struct run *run)
+{
+	if (run->broker_fd < 0)
+		return;
+	close(run->broker_fd);
+	while (waitpid(run->broker_pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 int main(int argc, char **argv)
 {
 	struct leakscan_options options;
-	struct run run = {.options = &options, .before.fd = -1, .recording.fd = -1};
+	struct run run = {
+		.options = &options, .broker_fd = -1, .before.fd = -1, .recording.fd = -1};
 	int err;
 
 	diag_set_tool("leakscan");
@@ -223,12 +298,17 @@ int main(int argc, char **argv)
 	if (err)
 		return options_exit_status(err);
 	prefer_in_oom();
-	err = open_input(&run);
+	/* It would hold what the process has in its memory. */
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+	err = start_broker(&run);
+	if (!err)
+		err = open_input(&run);
 	if (!err && options.output)
 		err = output_file_redirect(options.output);
 	if (!err)
 		err = options.core ? scan_core(&run) : scan_process(&run);
 	census_file_close(&run.before);
 	recording_file_close(&run.recording);
+	end_broker(&run);
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }

@@ -27,18 +27,6 @@ static bool sudo_id(const char *name, uint64_t *ret)
 	return text && number_parse(text, ret) == 0 && *ret < UINT32_MAX;
 }
 
-static int become_caller(void)
-{
-	uint64_t uid, gid;
-
-	if (geteuid() != 0 || !sudo_id("SUDO_UID", &uid) || !sudo_id("SUDO_GID", &gid))
-		return 0;
-	if (setgroups(0, NULL) < 0 || setresgid((gid_t)gid, (gid_t)gid, (gid_t)gid) < 0 ||
-	    setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) < 0)
-		return -errno;
-	return 0;
-}
-
 /* Returns 0 or a negative errno. */
 static int drop_capabilities(void)
 {
@@ -57,10 +45,8 @@ void unprivileged_drop_capabilities(const char *who)
 
 int unprivileged_become(void)
 {
-	int err = become_caller();
+	int err = drop_capabilities();
 
-	if (!err)
-		err = drop_capabilities();
 	if (err)
 		diag_error("cannot give up privileges before the analysis: %s", strerror(-err));
 	return err;
@@ -344,20 +330,37 @@ int unprivileged_isolate(pid_t parent)
 	return err;
 }
 
-int unprivileged_confine(bool draws)
+/* @parent: with which this process ends; 0: none. */
+static int confine(bool draws, pid_t parent)
 {
 	int err;
 
 	(void)become_nobody();
 	err = drop_capabilities();
+	/* A change of the user would undo this. */
+	if (parent) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			return -ESRCH;
+	}
 	if (err) {
 		diag_error("cannot give up privileges before the analysis: %s", strerror(-err));
 		return err;
 	}
 	err = limit_syscalls(true, draws);
 	if (err)
-		diag_warn("the recording is read without a system call filter: %s", strerror(-err));
+		diag_warn("hostile input is read without a system call filter: %s", strerror(-err));
 	return 0;
+}
+
+int unprivileged_confine(bool draws)
+{
+	return confine(draws, 0);
+}
+
+int unprivileged_confine_child(pid_t parent)
+{
+	return confine(false, parent);
 }
 
 int unprivileged_program(bool has_window)

@@ -10,10 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/*
- * Gives up all capabilities, for good, and becomes the user who called sudo. Returns 0 or a
- * negative errno, reported.
- */
+/* Gives up all capabilities, for good. Returns 0 or a negative errno, reported. */
 int unprivileged_become(void);
 
 /* Drops all capabilities of the calling thread, @who, for good; warns if that fails. */
@@ -45,6 +42,12 @@ int unprivileged_isolate(pid_t parent);
  * a terminal's settings, too. Returns 0 or a negative errno, reported.
  */
 int unprivileged_confine(bool draws);
+
+/*
+ * The same for a child of @parent, with which it ends. Returns -ESRCH, too, not reported: the
+ * parent has ended.
+ */
+int unprivileged_confine_child(pid_t parent);
 
 /*
  * For a child of root's that will execute a program which is given what others made, such as

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/analysis/analyst.h"
 
+#include "common/broker/broker.h"
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/sandbox/unprivileged.h"
@@ -39,15 +40,29 @@ static int write_lost(const struct scan *scan, int fd)
 	return err;
 }
 
+/* Root's child can only ask for files of code; another user's opens what that user may. */
+static int give_up_rights(const struct analyst_task *task, pid_t parent)
+{
+	int err;
+
+	prctl(PR_SET_NAME, "leak-reader");
+	if (task->broker_fd >= 0) {
+		broker_use(task->broker_fd);
+		return unprivileged_confine_child(parent);
+	}
+	err = unprivileged_become();
+	/* It is of no use without the process that waits for it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return getppid() != parent ? -ESRCH : err;
+}
+
 static int analyse(struct analyst_task *task, const struct snapshot *snapshot,
 		   const struct lost_list *before, int fd, pid_t parent)
 {
 	struct scan scan;
-	int err = unprivileged_become(), status;
+	int err = give_up_rights(task, parent), status;
 
-	/* It is of no use without the process that waits for it. A new user would undo this. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (err || getppid() != parent)
+	if (err)
 		return ANALYST_FAILED;
 	err = scan_init(&scan, snapshot, task->traced.read ? &task->traced : NULL, before);
 	if (err == -EEXIST || (!err && scan.heap.allocator && !scan.heap.is_whole)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Analyses a snapshot in a child process without privileges. It hands back no more than the list of
- * blocks without a holder, or writes the report itself.
+ * Analyses a snapshot in a child process, leak-reader, without privileges. It hands back no more
+ * than the list of blocks without a holder, or writes the report itself.
  */
 #ifndef LEAKTOOLS_SCAN_ANALYST_H
 #define LEAKTOOLS_SCAN_ANALYST_H
@@ -9,6 +9,8 @@
 #include "scan/analysis/scan.h"
 
 struct analyst_task {
+	/* The broker (common/broker/broker.h) that opens debug files for root; -1: none. */
+	int broker_fd;
 	bool accepts_doubt;	     /* also if the heap is not whole */
 	struct traced_source traced; /* may have no @read */
 	/* Writes the report. NULL: the list is what is wanted. */

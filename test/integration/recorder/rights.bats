@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The rights of each process and thread while leakrec records, and while root's leakparse and leakplot read: those that
-# docs/security.md has ("Rights at run time"), and no others.
+# The rights of each process and thread while leakrec records, and while root's leakparse, leakplot and leakscan read: those
+# that docs/security.md has ("Rights at run time"), and no others.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -112,6 +112,26 @@ assert_reader() {
 
 @test "rights: root's leakplot" {
 	assert_reader leakplot leakplot -o picture.png
+}
+
+@test "rights: root's leakscan" {
+	local input slow target pid
+
+	mkfifo reach.in output
+	"$TARGETS/reach_memory" <reach.in >truth 3>&- &
+	target=$!
+	STARTED_PIDS+=("$target")
+	exec {input}>reach.in
+	wait_until 60 grep -q '^ready' truth
+	# Nobody reads what is more than a pipe can hold.
+	exec {slow}<>output
+	"$BIN/leakscan" -p "$target" --pause-limit 30 --once --blocks >&"$slow" 2>leakrec.err 3>&- &
+	pid=$!
+	STARTED_PIDS+=("$pid")
+	assert_rights leakscan "$pid"
+	kill_now "$pid"
+	kill_now "$target"
+	exec {input}>&- {slow}>&-
 }
 
 @test "rights: the head of the table" {

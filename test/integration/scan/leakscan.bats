@@ -181,8 +181,28 @@ start_slow_reader() {
 
 @test "leakscan: if memory is exhausted, the kernel ends leakscan first" {
 	start_slow_reader
-	[[ $(</proc/$!/oom_score_adj) == 1000 && $(cat /proc/"$(pgrep -P $!)"/oom_score_adj) == 1000 ]]
+	[[ $(</proc/$!/oom_score_adj) == 1000 && $(cat /proc/"$(pgrep -P $! leak-reader)"/oom_score_adj) == 1000 ]]
 	kill_now $!
+	stop_reach
+}
+
+# leakscan_with DEED [OPTION...]: a libelf that the target's file has taken over does DEED (test/targets/libraries/bad_libelf.c).
+leakscan_with() {
+	BAD_DEED=$1 BAD_GAIN=$PWD/gained BAD_INODE=$(stat -c %i "$TARGETS/reach_memory") \
+		LD_PRELOAD=$BUILD_DIR/test/targets/lib/libbad_libelf.so leakscan "${@:2}"
+}
+
+@test "leakscan: root's analysis can open nothing, start nothing and reach nobody" {
+	[[ $(id -u) == 0 ]] || skip "only root has rights that the analysis gives up"
+	start_reach reach_memory
+	# Whoever may open files could make one here.
+	chmod 777 .
+	leakscan --once --blocks >good
+	leakscan_with attack --once --blocks >attacked
+	cmp good attacked
+	run ! leakscan_with crash --once --blocks
+	[[ $output == *"the analysis was ended by signal 11"* ]]
+	[[ $(compgen -G "gained.*") == "" ]]
 	stop_reach
 }
 
