@@ -9,6 +9,7 @@
 #include "common/scope.h"
 #include "recorder/output/own_samples.h"
 #include "recorder/held/held_list.h"
+#include "recorder/session/privileges.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -76,6 +78,7 @@ become_leakscan(const struct scanner *scanner, uint64_t pause_limit_ns)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	fexecve(PROGRAM_FD, (char *const *)argv, environ);
+	diag_error("cannot start leakscan, for --scan: %s", strerror(errno));
 	_exit(DIAG_EXIT_FAILED);
 }
 
@@ -121,8 +124,10 @@ become_scanner(const struct scanner *scanner, struct scanner_ends *ends, uint64_
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setpgid(0, 0);
+	prctl(PR_SET_NAME, "leak-scanner");
 	if (!place_ends(ends))
 		_exit(DIAG_EXIT_FAILED);
+	privileges_drop_for_scanner();
 	/* If leakrec has ended, read() returns 0. */
 	while (read(STDIN_FILENO, &byte, 1) == 1) {
 		pid_t child = fork();

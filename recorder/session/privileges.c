@@ -63,6 +63,21 @@ void privileges_drop(const struct privileges_kept *kept)
 		diag_warn("cannot drop capabilities: recording with all of them");
 }
 
+void privileges_drop_for_scanner(void)
+{
+	/* What another user's program gets does not follow from the bounding set. */
+	if (geteuid() != 0)
+		return;
+	capng_clear(CAPNG_SELECT_BOTH);
+	capng_updatev(CAPNG_ADD, CAPNG_BOUNDING_SET, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH,
+		      CAP_CHECKPOINT_RESTORE, /* for /proc/PID/map_files */
+		      CAP_SYS_NICE,	      /* the process waits for it */
+		      CAP_BPF, CAP_PERFMON,   /* for sleeping_threads.h */
+		      CAP_SETUID, CAP_SETGID, CAP_SETPCAP, /* to give up the rest */ -1);
+	if (capabilities_apply() < 0)
+		diag_warn("cannot drop capabilities: scanning with all of them");
+}
+
 int privileges_raise_priority(void)
 {
 	int before = getpriority(PRIO_PROCESS, 0);

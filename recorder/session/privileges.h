@@ -20,6 +20,12 @@ struct privileges_kept {
 void privileges_drop(const struct privileges_kept *kept);
 
 /*
+ * For root's process that waits, and starts leakscan: it keeps no capabilities, but a program that
+ * it executes gets those that take a snapshot and that give up the rest. A failure is reported.
+ */
+void privileges_drop_for_scanner(void);
+
+/*
  * Raises the priority of this thread for set-up. On busy CPUs it would otherwise wait for its turn
  * after each event that it opens. Without the right to do so, it does nothing. Returns the niceness
  * before, for privileges_restore_priority(): new threads inherit it.

@@ -92,6 +92,15 @@ is_leakrec_of() {
 	kill_now "$RECORDED_PID"
 }
 
+@test "rights: leakrec --scan" {
+	start_target leaky_daemon --requests 1000000 --interval-us 1000
+	go_target
+	attach_all -p "$RECORDED_PID" --scan
+	assert_rights "leakrec --scan" "$LEAKREC_PID"
+	stop_leakrec
+	kill_now "$RECORDED_PID"
+}
+
 # assert_reader WAY TOOL ARG...: the tool waits for its input.
 assert_reader() {
 	local input pid

@@ -89,6 +89,20 @@ end_target() {
 	end_target
 }
 
+# leakscan has the rights to see that.
+@test "signalled: a process that sleeps is not stopped" {
+	local before
+
+	[[ $(uname -m) == x86_64 && -e /sys/kernel/btf/vmlinux ]] || skip "needs BPF and x86-64"
+	start_waiting "$TARGETS/reach_later" 20
+	attach --scan
+	go_waiting
+	before=$(grep ctxt_switches "/proc/$RECORDED_PID/status")
+	scan_now 1
+	assert_equal "switches" "$(grep ctxt_switches "/proc/$RECORDED_PID/status")" "$before"
+	end_target
+}
+
 @test "signalled: without --scan, SIGUSR2 ends nothing" {
 	start_waiting "$TARGETS/reach_later" 5
 	attach
