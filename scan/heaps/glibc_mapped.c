@@ -262,6 +262,8 @@ static bool is_rest_apart(const struct choice *choice)
 {
 	uint64_t end = 0;
 
+	if (!glibc_take_steps(choice->search->glibc, choice->search->nr_found))
+		return false;
 	for (size_t i = 0; i < choice->search->nr_found; i++) {
 		if (is_chosen(choice, i))
 			continue;

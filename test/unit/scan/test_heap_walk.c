@@ -162,6 +162,33 @@ static void mapped_chunks_of_2_43_are_smaller(void **state)
 	assert_int_equal(mapped_bytes(0, 0, 0x1000), 0);
 }
 
+/* Each way to leave out four pages makes the sum right; in 340,000 of them, the rest overlaps. */
+static void chunks_that_may_be_wrong_in_many_ways_end(void **state)
+{
+	const uint64_t pages = HEAP_IMAGE_STACK + (1u << 20), nr = 128;
+	struct heap_image image;
+	struct heap heap;
+
+	heap_image_init(&image);
+	heap_image_add(&image, 24);
+	heap_image_end(&image);
+	heap_image_add_page(&image, pages);
+	heap_image_enlarge(&image, pages, nr * SCAN_PAGE_SIZE);
+	for (uint64_t i = 0; i < nr; i++)
+		heap_image_set(&image, pages + i * SCAN_PAGE_SIZE + 8, SCAN_PAGE_SIZE | 2);
+	/* The last three lie in the one before. */
+	heap_image_set(&image, pages + (nr - 4) * SCAN_PAGE_SIZE + 8, 4 * SCAN_PAGE_SIZE | 2);
+	/* The libc's number of chunks is before their bytes. */
+	heap_image_set(&image, HEAP_IMAGE_MAPPED - 16, nr - 4);
+	heap_image_set(&image, HEAP_IMAGE_MAPPED, (nr - 1) * SCAN_PAGE_SIZE);
+	heap_image_set(&image, HEAP_IMAGE_MAPPED + 8, (nr - 1) * SCAN_PAGE_SIZE);
+	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
+	assert_false(heap.is_whole);
+	assert_string_equal(heap.why_not, "its lists of chunks do not end");
+	heap_deinit(&heap);
+	heap_image_deinit(&image);
+}
+
 /* The heap with one word changed: doubted, or not. */
 static bool is_whole_with(uint64_t at, uint64_t word)
 {
@@ -240,6 +267,7 @@ int main(void)
 		cmocka_unit_test(free_lists_are_taken_out),
 		cmocka_unit_test(caches_of_2_43_are_taken_out),
 		cmocka_unit_test(mapped_chunks_of_2_43_are_smaller),
+		cmocka_unit_test(chunks_that_may_be_wrong_in_many_ways_end),
 		cmocka_unit_test(a_heap_that_is_just_changed_is_doubted),
 		cmocka_unit_test(the_same_is_in_a_core_file),
 	};
