@@ -37,9 +37,9 @@ static enum file_kind kind_of_type(unsigned major, const char *type)
 		return FILE_MEMORY;
 	if (strcmp(type, "devtmpfs") == 0)
 		return FILE_DEVICE;
-	if (strncmp(type, "fuse", 4) != 0 && (major || is_one_of(type, disk, ARRAY_SIZE(disk))))
-		return FILE_DISK;
-	return FILE_OTHER;
+	if (strncmp(type, "fuse", 4) == 0)
+		return FILE_OTHER;
+	return major || is_one_of(type, disk, ARRAY_SIZE(disk)) ? FILE_DISK : FILE_NETWORK;
 }
 
 static int compare_systems(const void *a, const void *b)

@@ -11,9 +11,10 @@
 #include <stdio.h>
 
 enum file_kind {
-	FILE_OTHER,  /* to read it may wait: for a network, for a program (FUSE) */
-	FILE_DISK,   /* of a local file system */
-	FILE_MEMORY, /* has no other place: shared memory, memfd, tmpfs, huge pages */
+	FILE_OTHER,   /* to read it may wait for ever: for a program (FUSE) of any user */
+	FILE_NETWORK, /* to read it may wait: for what the administrator has mounted */
+	FILE_DISK,    /* of a local file system */
+	FILE_MEMORY,  /* has no other place: shared memory, memfd, tmpfs, huge pages */
 	FILE_DEVICE,
 };
 

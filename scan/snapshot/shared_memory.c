@@ -83,6 +83,7 @@ static bool is_worth_reading(const struct finding *finding, const struct scan_re
  */
 static int find_mapped(struct finding *finding, struct scan_region *region, bool all)
 {
+	enum file_kind kind = file_kinds_of(&finding->kinds, region);
 	uint64_t missing = region->end - region->start;
 	int err;
 
@@ -94,8 +95,8 @@ static int find_mapped(struct finding *finding, struct scan_region *region, bool
 		missing -= region->runs[i].end - region->runs[i].start;
 	if (!missing || (!all && !err))
 		return 0;
-	if (all && missing <= MAX_TOUCHED_BYTES - finding->touched_bytes &&
-	    file_kinds_of(&finding->kinds, region) != FILE_OTHER) {
+	if (all && missing <= MAX_TOUCHED_BYTES - finding->touched_bytes && kind != FILE_OTHER &&
+	    kind != FILE_NETWORK) {
 		finding->touched_bytes += missing;
 		region->nr_runs = 0;
 		return scan_region_add_run(region, region->start, region->end);
@@ -279,6 +280,7 @@ int shared_memory_find(struct shared_memory *ret, struct scan_region *regions, s
 	for (size_t i = 0; i < nr && !err; i++) {
 		if (!regions[i].has_file)
 			continue;
+		regions[i].may_wait = file_kinds_of(&finding.kinds, &regions[i]) == FILE_OTHER;
 		if (regions[i].is_shared)
 			shared[nr_shared++] = &regions[i];
 		else if (is_worth_reading(&finding, &regions[i]))

@@ -131,6 +131,7 @@ bool snapshot_read(const struct snapshot *snapshot, uint64_t address, void *to, 
 		if (region->bytes && (was_copied(region, address) || !region->has_file))
 			memcpy(out, region->bytes + (address - region->start), part);
 		else if (snapshot->mem_fd < 0 || !region->has_file || region->is_shared ||
+			 region->may_wait ||
 			 pread(snapshot->mem_fd, out, part, (off_t)address) != (ssize_t)part)
 			return false;
 		out += part;

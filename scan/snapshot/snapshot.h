@@ -39,6 +39,7 @@ struct scan_region {
 	enum copy_source source;
 	uint64_t file_offset;
 	bool has_file; /* its inode may be 0 */
+	bool may_wait; /* a program that serves the file may never give a page of it */
 	uint64_t device, inode;
 	char *path; /* "" if it has none, "[heap]" */
 };
@@ -112,7 +113,8 @@ const uint8_t *snapshot_bytes(const struct snapshot *snapshot, uint64_t address,
 
 /*
  * Copies memory, also pages of files that the process did not change; but of shared memory, such as
- * that of a device, only what was copied before. Returns false if there is none.
+ * that of a device, and of files of FUSE, only what was copied before. Returns false if there is
+ * none.
  */
 bool snapshot_read(const struct snapshot *snapshot, uint64_t address, void *to, size_t size);
 

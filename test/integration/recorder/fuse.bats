@@ -72,3 +72,33 @@ serve() {
 	finish_leakrec
 	grep -q "served/library and other files on FUSE are not probed: " leakrec.err || fail "$(cat leakrec.err)"
 }
+
+@test "FUSE: leakscan asks no server for a page" {
+	local target
+
+	[[ -e /dev/fuse ]] || skip "there is no /dev/fuse"
+	truncate -s 16M file
+	mkdir served
+	python3 "$SOURCE_DIR/test/integration/support/fuse_server.py" file served 3>&- &
+	SERVER=$!
+	STARTED_PIDS+=("$SERVER")
+	wait_until 60 test -e served/library
+	# What a block begins with may be the address of its type's table.
+	python3 -c 'import ctypes, mmap, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.malloc.restype = ctypes.c_void_p
+file = open("served/library", "rb")
+table = libc.mmap(None, ctypes.c_size_t(16 << 20), mmap.PROT_READ, mmap.MAP_PRIVATE, file.fileno(), ctypes.c_long(0))
+ctypes.c_uint64.from_address(libc.malloc(ctypes.c_size_t(64))).value = table + (8 << 20)
+print("ready", flush=True)
+time.sleep(1000)' >ready 3>&- &
+	target=$!
+	STARTED_PIDS+=("$target")
+	wait_until 60 grep -q ready ready
+	kill -STOP "$SERVER"
+	timeout -k 1 30 "$BIN/leakscan" -p "$target" --pause-limit 20 --once >screen
+	grep -q '^In use' screen
+	# The target's end waits for it.
+	kill -CONT "$SERVER"
+	kill_now "$target"
+}
