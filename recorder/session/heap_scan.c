@@ -3,6 +3,9 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/proc/living_thread.h"
+#include "common/proc/proc_file.h"
+#include "common/proc/process_memory.h"
 #include "common/quantity.h"
 #include "common/schema/reach_class.h"
 #include "common/schema/traced_list.h"
@@ -31,6 +34,10 @@
 #define PROGRAM_FD (STDERR_FILENO + 1)
 #define LIST_FD	   (STDERR_FILENO + 2)
 #define LISTED_FD  (STDERR_FILENO + 3)
+
+/* leakscan takes 5 s for 1 GiB (docs/reachability.md, "Cost"), and the machine may be busy. */
+#define LIMIT_NS	  (60 * 1000000000ull)
+#define LIMIT_NS_PER_BYTE 50
 
 /* What a scanner writes when leakscan has ended. */
 #define END_LINE "# end"
@@ -230,21 +237,27 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+/*
+ * Ends leakscan, too, which then lets the process go on. It is not waited for: it may be waiting in
+ * the kernel, for a server of the process's files.
+ */
+static void end_scanner(struct scanner *scanner)
+{
+	close_fd(&scanner->go_fd);
+	close_fd(&scanner->lines_fd);
+	close_fd(&scanner->list_fd);
+	close_fd(&scanner->listed_fd);
+	if (scanner->child <= 0)
+		return;
+	kill(-scanner->child, SIGKILL);
+	waitpid(scanner->child, NULL, 0);
+	scanner->child = 0;
+}
+
 void heap_scan_stop(struct heap_scan *scan)
 {
-	for (size_t i = 0; i < scan->nr; i++) {
-		struct scanner *scanner = &scan->scanners[i];
-
-		close_fd(&scanner->go_fd);
-		close_fd(&scanner->lines_fd);
-		close_fd(&scanner->list_fd);
-		close_fd(&scanner->listed_fd);
-		if (scanner->child <= 0)
-			continue;
-		/* leakscan lets the process that it scans go on when it is ended. */
-		kill(-scanner->child, SIGTERM);
-		waitpid(scanner->child, NULL, 0);
-	}
+	for (size_t i = 0; i < scan->nr; i++)
+		end_scanner(&scan->scanners[i]);
 	scan->nr = 0;
 	scan->is_running = false;
 }
@@ -308,6 +321,20 @@ static void report_scan(const struct heap_scan *scan)
 		report_traced(scan);
 }
 
+/* How long a scan may take. */
+static uint64_t limit_ns(pid_t pid)
+{
+	struct process_memory memory = {0};
+	char path[PROC_FILE_PATH_SIZE];
+
+	proc_file_path(path, living_thread(pid), "");
+	_cleanup_close_ int proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc_fd >= 0)
+		(void)process_memory_read_at(proc_fd, &memory);
+	return LIMIT_NS +
+	       (memory.anon_bytes + memory.shared_bytes + memory.swap_bytes) * LIMIT_NS_PER_BYTE;
+}
+
 /* Has the process that @at says scanned, or a later one if that fails. */
 static void start_next(struct heap_scan *scan)
 {
@@ -317,9 +344,11 @@ static void start_next(struct heap_scan *scan)
 		scan->stopped_ns = scan->asked_ns = 0;
 		scan->len = 0;
 		scan->is_too_long = scan->is_in_doubt = false;
+		scan->end_ns = clock_now_ns() + limit_ns(scanner->pid);
 		if (write(scanner->go_fd, "", 1) == 1)
 			return;
-		diag_warn("cannot scan process %d: %s", (int)scanner->pid, strerror(errno));
+		diag_warn("cannot scan process %d: %s", (int)scanner->pid,
+			  scanner->child ? strerror(errno) : "an earlier scan took too long");
 	}
 	scan->is_running = false;
 	report_scan(scan);
@@ -342,6 +371,18 @@ static void end_process(struct heap_scan *scan)
 	scan->nr_scanned += scan->stopped_ns && !scan->is_in_doubt;
 	scan->at++;
 	start_next(scan);
+}
+
+/* A process could keep its scan from ever ending. */
+static void leave_out(struct heap_scan *scan)
+{
+	struct scanner *scanner = &scan->scanners[scan->at];
+
+	diag_warn("scan of process %d: left out, because it took too long; try leakscan -p %d",
+		  (int)scanner->pid, (int)scanner->pid);
+	end_scanner(scanner);
+	scan->stopped_ns = 0;
+	end_process(scan);
 }
 
 static void take_signal(struct heap_scan *scan)
@@ -520,6 +561,10 @@ int heap_scan_serve(struct heap_scan *scan, struct perf_writer *writer)
 		begin(scan);
 	if (!scan->is_running)
 		return 0;
+	if (clock_now_ns() > scan->end_ns) {
+		leave_out(scan);
+		return 0;
+	}
 	give_list(scan);
 	got = read(scan->scanners[scan->at].lines_fd, bytes, sizeof(bytes));
 	if (got > 0)

@@ -38,6 +38,7 @@ struct heap_scan {
 	bool is_traced;			/* of a process, only recorded blocks were known */
 	const struct held_blocks *held; /* or NULL: no process needs it */
 	/* Of the process that is scanned: */
+	uint64_t end_ns;     /* when it is left out */
 	uint64_t stopped_ns; /* when it was stopped; 0: not known yet */
 	uint64_t asked_ns;   /* leakscan waits for the blocks that were held then; 0: it does not */
 	bool is_in_doubt;    /* no block of it is called lost */

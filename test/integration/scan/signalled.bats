@@ -103,6 +103,23 @@ end_target() {
 	end_target
 }
 
+# The limit is that of a small process.
+@test "signalled: a scan that does not end is left out, and the recording is whole" {
+	start_waiting "$TARGETS/reach_later" 20
+	attach --scan
+	go_waiting
+	pkill -STOP -P "$LEAKREC_PID" leak-scanner
+	kill -USR2 "$LEAKREC_PID"
+	wait_until 120 grep -q "^leakrec: warning: scan of process $RECORDED_PID: left out, " leakrec.err
+	grep -q '^leakrec: warning: scan 1 has no result$' leakrec.err
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	grep -q "cannot scan process $RECORDED_PID: an earlier scan took too long$" leakrec.err
+	end_waiting
+	parse
+	[[ $(reach_of 3032) == "20 not-scanned" ]]
+}
+
 @test "signalled: without --scan, SIGUSR2 ends nothing" {
 	start_waiting "$TARGETS/reach_later" 5
 	attach
