@@ -173,7 +173,7 @@ int analyst_run(struct analyst_task *task, const struct snapshot *snapshot,
 		diag_error("cannot keep the list of lost blocks: out of memory");
 		err = list_err;
 	}
-	if (err)
+	if (err || task->write)
 		analyst_task_deinit(task);
 	return err;
 }
