@@ -175,14 +175,28 @@ start_slow_reader() {
 	mkfifo output
 	exec {SLOW}<>output
 	"$BIN/leakscan" -p "$REACH_PID" --pause-limit 30 --blocks >&"$SLOW" 3>&- &
-	STARTED_PIDS+=($!)
+	SCAN_PID=$!
+	STARTED_PIDS+=("$SCAN_PID")
 	read -r <&"$SLOW"
 }
 
 @test "leakscan: if memory is exhausted, the kernel ends leakscan first" {
 	start_slow_reader
-	[[ $(</proc/$!/oom_score_adj) == 1000 && $(cat /proc/"$(pgrep -P $! leak-reader)"/oom_score_adj) == 1000 ]]
-	kill_now $!
+	[[ $(<"/proc/$SCAN_PID/oom_score_adj") == 1000 && $(cat /proc/"$(pgrep -P "$SCAN_PID" leak-reader)"/oom_score_adj) == 1000 ]]
+	kill_now "$SCAN_PID"
+	stop_reach
+}
+
+@test "leakscan: its analysis ends with it, and so does its broker" {
+	local children child
+
+	start_slow_reader
+	mapfile -t children < <(pgrep -P "$SCAN_PID")
+	[[ $(id -u) != 0 ]] || ((${#children[@]} == 2))
+	kill_now "$SCAN_PID"
+	for child in "${children[@]}"; do
+		wait_until 60 has_ended "$child"
+	done
 	stop_reach
 }
 
