@@ -538,6 +538,9 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	struct target *target = find_target(task->tgid);
 
 	forget_code(task->tgid);
+	/* The next window links it (bpf_window_has_new()). */
+	if (in_windows && target && old_tid != task->tgid)
+		target->linked = 0;
 	if (!target || in_windows || !has_own_breakpoints(target))
 		return 0;
 	keep_carrier(target, old_tid == task->tgid ? task->tgid : 0);

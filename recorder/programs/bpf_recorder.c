@@ -434,6 +434,8 @@ int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file
 		return -E2BIG;
 	}
 	nr = bpf_sites_fill_late(&recorder->sites, recorder->bpf->bss->sites, first);
+	/* The next window links it. */
+	recorder->has_new_file = true;
 	err = recorder->in_windows ? 0 : link_file(recorder, file, 0);
 	if (err)
 		report_unlinked(file, 0, err);

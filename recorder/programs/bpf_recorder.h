@@ -41,6 +41,7 @@ struct bpf_recorder {
 	size_t nr_unlinked;		 /* files that bpf_recorder_link_all() left out */
 	uint64_t nr_skipped_before;	 /* runs of programs, before the recording began */
 	bool in_windows;		 /* links are for one window each (bpf_windows.h) */
+	bool has_new_file;		 /* that the open window has no links for */
 	bool has_headless;		 /* a process was left out: its first thread has ended */
 	struct apart_closing *unlinking; /* the links of the last window; NULL: they are gone */
 	struct bpf_link *counter;	 /* of transfers; NULL: they are not counted now */

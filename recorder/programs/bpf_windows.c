@@ -38,6 +38,11 @@ static bool has_first_thread(struct bpf_recorder *recorder, pid_t pid)
 	return false;
 }
 
+static bool is_to_record(const struct target *target)
+{
+	return target->role != TARGET_LEFT_OUT && target_is_process(target->tgid);
+}
+
 /* Links all processes. Returns how many, or a negative errno, reported. */
 static int link_targets(struct bpf_recorder *recorder)
 {
@@ -46,8 +51,10 @@ static int link_targets(struct bpf_recorder *recorder)
 	int nr = 0, err = 0;
 
 	for (struct target *target = NULL; !err && (target = target_table_next(table, target));) {
-		if (target->role == TARGET_LEFT_OUT || !target_is_process(target->tgid))
+		if (!is_to_record(target))
 			continue;
+		/* First: what happens to the process from now on undoes it. */
+		target_set_linked(target, true);
 		if (!has_first_thread(recorder, (pid_t)target->tgid))
 			continue;
 		err = bpf_recorder_try_link(recorder, (pid_t)target->tgid, &file);
@@ -70,6 +77,7 @@ int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *
 
 	/* What calls note from now on belongs to this window. */
 	__atomic_fetch_add(&window->nr, 1, __ATOMIC_SEQ_CST);
+	recorder->has_new_file = false;
 	before = realtime_begin();
 	nr = link_targets(recorder);
 	realtime_end(&before);
@@ -80,6 +88,16 @@ int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *
 	if (nr > 0)
 		__atomic_store_n(&window->state, BPF_WINDOW_OPEN, __ATOMIC_SEQ_CST);
 	return nr;
+}
+
+bool bpf_window_has_new(const struct bpf_recorder *recorder)
+{
+	struct target_table *table = bpf_recorder_target_table(recorder);
+	bool has_new = recorder->has_new_file;
+
+	for (struct target *target = NULL; !has_new && (target = target_table_next(table, target));)
+		has_new = is_to_record(target) && !target->linked;
+	return has_new;
 }
 
 void bpf_window_extend(struct bpf_recorder *recorder, uint64_t max_hits)

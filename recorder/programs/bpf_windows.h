@@ -28,6 +28,9 @@ struct bpf_window_hits {
  */
 int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *ret_opened_ns);
 
+/* True if there is a process or a file by now that the open window has no links for. */
+bool bpf_window_has_new(const struct bpf_recorder *recorder);
+
 /* Lets the window last until @max_hits from now. */
 void bpf_window_extend(struct bpf_recorder *recorder, uint64_t max_hits);
 

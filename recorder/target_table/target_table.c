@@ -36,6 +36,11 @@ void target_table_add_process(struct target_table *table, pid_t pid, bool linked
 		target->linked = 1;
 }
 
+void target_set_linked(struct target *target, bool linked)
+{
+	__atomic_store_n(&target->linked, linked, __ATOMIC_SEQ_CST);
+}
+
 void target_set_role(struct target *target, enum target_role role)
 {
 	target->role = role;

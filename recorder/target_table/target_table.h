@@ -22,6 +22,12 @@ struct target *target_table_next(struct target_table *table, const struct target
  */
 void target_table_add_process(struct target_table *table, pid_t pid, bool linked);
 
+/*
+ * In windows: the open one has its links. The exec of another thread, or another process in the
+ * entry, undoes it.
+ */
+void target_set_linked(struct target *target, bool linked);
+
 void target_set_role(struct target *target, enum target_role role);
 
 /* Only needed in a blind table, see below. In clock ticks since boot. */

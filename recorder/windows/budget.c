@@ -2,6 +2,7 @@
 #include "recorder/windows/budget.h"
 
 #define MAX_WINDOW_NS 1000000000ULL /* of a busy program */
+#define NEW_NS	      1000000000ULL /* most children of some programs live for a moment */
 #define MARK_NS	      100000000ULL
 #define OPEN_ASK_NS   50000000ULL
 #define MIN_ASK_NS    1000000ULL
@@ -134,8 +135,17 @@ void budget_note_open(struct budget *budget, uint64_t now_ns)
 	budget->opened = budget->last;
 	budget->opened.now_ns = now_ns;
 	budget->is_busy = true;
+	budget->new_since_ns = 0;
 	mark(budget);
 	budget->mark_ns = now_ns;
+}
+
+void budget_note_new(struct budget *budget, bool has_new)
+{
+	if (!has_new)
+		budget->new_since_ns = 0;
+	else if (!budget->new_since_ns)
+		budget->new_since_ns = budget->last.now_ns;
 }
 
 void budget_note_closing(struct budget *budget, uint64_t closed_ns)
@@ -163,8 +173,13 @@ bool budget_wants_open(const struct budget *budget)
 
 bool budget_wants_close(const struct budget *budget)
 {
-	return budget->state == BUDGET_OPEN && budget->is_busy && budget->credit_ns < 0 &&
-	       budget->last.now_ns >= budget->opened.now_ns + budget->length_ns;
+	uint64_t now_ns = budget->last.now_ns;
+	bool is_dear = budget->is_busy && budget->credit_ns < 0 &&
+		       now_ns >= budget->opened.now_ns + budget->length_ns;
+	bool is_old = budget->new_since_ns && now_ns >= budget->new_since_ns + NEW_NS &&
+		      budget->credit_ns >= expected_ns(budget);
+
+	return budget->state == BUDGET_OPEN && (is_dear || is_old);
 }
 
 double budget_allowance_ns(const struct budget *budget)

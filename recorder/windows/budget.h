@@ -10,7 +10,8 @@
  * covers what a window is expected to cost, give or take half at random: periodic work of the
  * program is neither always met nor always missed. It closes when it has lasted as long as placing
  * and removing the probes cost, unless the program is quiet: as long as the credit lasts, a window
- * stays open.
+ * stays open. But a window observes only what there was when it began. So it also closes when there
+ * has been something new for a while, and the next window is paid for.
  */
 #ifndef LEAKTOOLS_RECORDER_BUDGET_H
 #define LEAKTOOLS_RECORDER_BUDGET_H
@@ -39,8 +40,9 @@ struct budget {
 	double credit_ns, allowed_ns, cost_ns;
 	/* The window that is open, or was the last. */
 	struct budget_meter began, opened, closed;
-	uint64_t length_ns;  /* a busy program's window lasts as long */
-	double threshold_ns; /* the credit at which the next one opens */
+	uint64_t length_ns;    /* a busy program's window lasts as long */
+	double threshold_ns;   /* the credit at which the next one opens */
+	uint64_t new_since_ns; /* 0: it observes all there is */
 	/* The program's latest pace: since about a tenth of a second. */
 	double mark_cost_ns, mark_allowed_ns;
 	uint64_t mark_ns;
@@ -76,6 +78,9 @@ void budget_note_open(struct budget *budget, uint64_t now_ns);
  */
 void budget_note_closing(struct budget *budget, uint64_t closed_ns);
 void budget_note_shut(struct budget *budget);
+
+/* While a window is open: whether there is something that only the next one would observe. */
+void budget_note_new(struct budget *budget, bool has_new);
 
 bool budget_wants_open(const struct budget *budget);
 bool budget_wants_close(const struct budget *budget);

@@ -272,6 +272,7 @@ static void serve_open(struct windows *windows)
 		 clock_now_ns() >= windows->counted_ns + SAMPLE_EVERY_MS * NS_PER_MS)
 		begin_sample(windows);
 	if (!bpf_window_is_closing(windows->recorder)) {
+		budget_note_new(&windows->budget, bpf_window_has_new(windows->recorder));
 		if (!budget_wants_close(&windows->budget)) {
 			bpf_window_extend(windows->recorder, allowed_hits(windows));
 			return;

@@ -21,6 +21,8 @@ struct simulation {
 	double ask_ns;		    /* what asking costs between windows */
 	double thread_part;	    /* of a CPU that a busy thread gets; 0: all of it */
 	uint64_t busy_from_ns;	    /* before that, nothing is hit */
+	uint64_t fork_each_ns;	    /* a child each such time; 0: never */
+	uint64_t child_ns;	    /* so long it lives */
 	struct budget_meter now;
 	struct budget budget;
 	uint64_t shut_ns;
@@ -63,6 +65,15 @@ static void close_window(struct simulation *sim)
 	sim->shut_ns = sim->now.now_ns;
 }
 
+/* A child lives that was forked since the window was opened. */
+static bool has_new(const struct simulation *sim)
+{
+	uint64_t now_ns = sim->now.now_ns;
+	uint64_t forked_ns = sim->fork_each_ns ? now_ns - now_ns % sim->fork_each_ns : 0;
+
+	return forked_ns > sim->budget.opened.now_ns && now_ns < forked_ns + sim->child_ns;
+}
+
 /* Steps through @seconds, as windows.c does: it asks when it is told to, or each 100 ms. */
 static void simulate(struct simulation *sim, double share, double seconds)
 {
@@ -89,6 +100,7 @@ static void simulate(struct simulation *sim, double share, double seconds)
 			continue;
 		}
 		pass(sim, is_open && ns > 100 * MS ? 100 * MS : ns, is_open);
+		budget_note_new(&sim->budget, has_new(sim));
 		if (budget_wants_close(&sim->budget))
 			close_window(sim);
 		else if (budget_wants_open(&sim->budget))
@@ -144,6 +156,37 @@ static void test_idle_program_is_observed_always(void **state)
 
 	sim.threads = sim.hits_ns = sim.own_ns = 0;
 	simulate(&sim, 0.001, 60);
+	assert_int_equal(sim.nr_windows, 1);
+}
+
+/* A window does not observe children that were forked in it. */
+static void test_quiet_program_that_forks(void **state)
+{
+	struct simulation sim = server;
+
+	sim.threads = sim.hits_ns = sim.own_ns = 0;
+	sim.fork_each_ns = 20 * SECOND_NS;
+	sim.child_ns = 1000 * SECOND_NS;
+	simulate(&sim, 0.02, 55);
+	assert_int_equal(sim.nr_windows, 3);
+	assert_true(observed(&sim) > 0.99);
+	/* Always another one: still within the budget. */
+	sim.nr_windows = 0;
+	sim.fork_each_ns = SECOND_NS / 4;
+	sim.helpers_ns = 200 * MS;
+	simulate(&sim, 0.02, 300);
+	assert_true(sim.nr_windows > 10);
+	assert_true(budget_used(&sim.budget) <= 0.02 * 1.1);
+}
+
+static void test_children_that_live_for_a_moment(void **state)
+{
+	struct simulation sim = server;
+
+	sim.threads = sim.hits_ns = sim.own_ns = 0;
+	sim.fork_each_ns = SECOND_NS;
+	sim.child_ns = SECOND_NS / 3;
+	simulate(&sim, 0.02, 60);
 	assert_int_equal(sim.nr_windows, 1);
 }
 
@@ -234,6 +277,8 @@ int main(void)
 		cmocka_unit_test(test_busy_program_keeps_to_its_budget),
 		cmocka_unit_test(test_quiet_program_is_observed_always),
 		cmocka_unit_test(test_idle_program_is_observed_always),
+		cmocka_unit_test(test_quiet_program_that_forks),
+		cmocka_unit_test(test_children_that_live_for_a_moment),
 		cmocka_unit_test(test_window_closes_when_a_program_becomes_busy),
 		cmocka_unit_test(test_pauses_differ),
 		cmocka_unit_test(test_windows_last_as_long_as_placing_costs),
