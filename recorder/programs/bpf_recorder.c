@@ -151,7 +151,7 @@ void bpf_recorder_unlink(struct bpf_recorder *recorder, const struct probe_file 
 
 	for (size_t i = 0; i < recorder->nr_links; i++) {
 		if (recorder->links[i].file == file)
-			close(recorder->links[i].fd);
+			uprobe_link_end(recorder->links[i].fd);
 		else
 			recorder->links[nr++] = recorder->links[i];
 	}
@@ -277,11 +277,10 @@ static void list_sites(const struct bpf_recorder *recorder, const struct probe_f
 	}
 }
 
-/* Removes all links but the first @nr_kept. */
-static void drop_links(struct bpf_recorder *recorder, size_t nr_kept)
+void bpf_recorder_drop_links(struct bpf_recorder *recorder, size_t nr_kept)
 {
 	while (recorder->nr_links > nr_kept)
-		close(recorder->links[--recorder->nr_links].fd);
+		uprobe_link_end(recorder->links[--recorder->nr_links].fd);
 }
 
 /* Creates all links of @file, or none. Returns 0 or a negative errno, not reported. */
@@ -315,7 +314,7 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 		err = create_link(recorder, file, pid, programs[i], &at);
 	}
 	if (err)
-		drop_links(recorder, nr_before);
+		bpf_recorder_drop_links(recorder, nr_before);
 	return err;
 }
 
@@ -366,6 +365,13 @@ static const struct probe_file *next_file(const struct bpf_recorder *recorder, s
 	return file;
 }
 
+/* True if this window goes without the sites of @watched's file. */
+static bool is_left_out(const struct bpf_recorder *recorder, const struct watched_site *watched)
+{
+	return watched->left_out == BPF_LEFT_OUT_ALWAYS ||
+	       (recorder->in_windows && watched->left_out == recorder->bpf->bss->window.nr);
+}
+
 int bpf_recorder_try_link(struct bpf_recorder *recorder, pid_t pid,
 			  const struct probe_file **ret_file)
 {
@@ -373,7 +379,8 @@ int bpf_recorder_try_link(struct bpf_recorder *recorder, pid_t pid,
 	int err = 0;
 
 	while (!err && (*ret_file = next_file(recorder, &site)))
-		if (!(*ret_file)->is_given_up)
+		if (!(*ret_file)->is_given_up &&
+		    !is_left_out(recorder, &recorder->sites.watched[site - 1]))
 			err = link_file(recorder, *ret_file, pid);
 	return err;
 }

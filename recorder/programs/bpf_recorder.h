@@ -42,6 +42,8 @@ struct bpf_recorder {
 	uint64_t nr_skipped_before;	 /* runs of programs, before the recording began */
 	bool in_windows;		 /* links are for one window each (bpf_windows.h) */
 	bool has_new_file;		 /* that the open window has no links for */
+	unsigned int nr_failed;		 /* windows in a row for which nothing could be linked */
+	bool has_left_out;		 /* it was said that some windows lack a process or file */
 	bool has_headless;		 /* a process was left out: its first thread has ended */
 	struct apart_closing *unlinking; /* the links of the last window; NULL: they are gone */
 	struct bpf_link *counter;	 /* of transfers; NULL: they are not counted now */
@@ -90,6 +92,9 @@ int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid);
 /* The same, not reported; *@ret_file: the file that could not be linked. */
 int bpf_recorder_try_link(struct bpf_recorder *recorder, pid_t pid,
 			  const struct probe_file **ret_file);
+
+/* Ends all links but the first @nr_kept. */
+void bpf_recorder_drop_links(struct bpf_recorder *recorder, size_t nr_kept);
 
 /* The file's content is changing: it has to be inspected again. */
 void bpf_recorder_forget_file(struct bpf_recorder *recorder, const struct bpf_file *file);

@@ -7,6 +7,7 @@
 #include "common/proc/living_thread.h"
 #include "bpf_recorder.skel.h"
 #include "probes/plan/probe_file.h"
+#include "recorder/events/record_group.h"
 #include "recorder/processes/apart.h"
 #include "recorder/processes/realtime.h"
 #include "recorder/target_table/target_table.h"
@@ -14,6 +15,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ENOTSUPP     524 /* include/linux/errno.h: no probe can be where one is wanted */
+#define FIRST_WINDOW 1
+#define MAX_FAILED   1000 /* windows in a row: some minutes */
+
+/* What linking all processes has come to. */
+struct linking {
+	int nr;			       /* processes */
+	int err;		       /* the last one that is not a process's end; 0: none */
+	const struct probe_file *file; /* that could not be linked */
+};
 
 static struct bpf_window *window_of(const struct bpf_recorder *recorder)
 {
@@ -43,30 +55,93 @@ static bool is_to_record(const struct target *target)
 	return target->role != TARGET_LEFT_OUT && target_is_process(target->tgid);
 }
 
+/*
+ * True if @err says that @file cannot be linked, at any process: it is left out of this window, or
+ * of all if that is for good. At the start, such a file is refused instead.
+ */
+static bool leave_out_file(struct bpf_recorder *recorder, const struct probe_file *file, int err)
+{
+	unsigned int nr = window_of(recorder)->nr;
+	/* What its server has may be in memory later. */
+	bool is_for_good = err != -EREMOTE;
+
+	if (nr == FIRST_WINDOW ||
+	    (is_for_good && err != -ENOTSUPP && err != -ENOEXEC && err != -EINVAL))
+		return false;
+	for (size_t i = 0; i < recorder->sites.nr_watched; i++)
+		if (recorder->sites.watched[i].file == file)
+			recorder->sites.watched[i].left_out =
+				is_for_good ? BPF_LEFT_OUT_ALWAYS : nr;
+	bpf_recorder_unlink(recorder, file);
+	target_table_note_missed(bpf_recorder_target_table(recorder));
+	if (is_for_good || !recorder->has_left_out)
+		record_group_warn_left_out(file, 1, err);
+	recorder->has_left_out |= !is_for_good;
+	return true;
+}
+
+/* Says, once, that a process is left out of this window. */
+static void leave_out_process(struct bpf_recorder *recorder, pid_t pid,
+			      const struct linking *linking)
+{
+	target_table_note_missed(bpf_recorder_target_table(recorder));
+	if (!recorder->has_left_out)
+		diag_warn("process %d, and maybe others, are not recorded in some windows: cannot "
+			  "attach to %s: %s",
+			  (int)pid, linking->file ? linking->file->display : "a file",
+			  probe_file_attach_error(-linking->err));
+	recorder->has_left_out = true;
+}
+
+/* Links a process, unless it has ended or is left out. Returns false if no window can be opened. */
+static bool link_target(struct bpf_recorder *recorder, struct target *target,
+			struct linking *linking)
+{
+	pid_t pid = (pid_t)target->tgid;
+	size_t nr_before;
+	int err;
+
+	/* First: what happens to the process from now on undoes it. */
+	target_set_linked(target, true);
+	if (!has_first_thread(recorder, pid))
+		return true;
+	do {
+		nr_before = recorder->nr_links;
+		err = bpf_recorder_try_link(recorder, pid, &linking->file);
+		if (err)
+			bpf_recorder_drop_links(recorder, nr_before);
+	} while (err && leave_out_file(recorder, linking->file, err));
+	linking->nr += !err;
+	if (!err || err == -ESRCH)
+		return true;
+	linking->err = err;
+	if (window_of(recorder)->nr == FIRST_WINDOW || (err == -EINTR && is_interrupted()))
+		return false;
+	leave_out_process(recorder, pid, linking);
+	return true;
+}
+
 /* Links all processes. Returns how many, or a negative errno, reported. */
 static int link_targets(struct bpf_recorder *recorder)
 {
 	struct target_table *table = bpf_recorder_target_table(recorder);
-	const struct probe_file *file = NULL;
-	int nr = 0, err = 0;
+	struct linking linking = {0};
+	bool goes_on = true;
 
-	for (struct target *target = NULL; !err && (target = target_table_next(table, target));) {
-		if (!is_to_record(target))
-			continue;
-		/* First: what happens to the process from now on undoes it. */
-		target_set_linked(target, true);
-		if (!has_first_thread(recorder, (pid_t)target->tgid))
-			continue;
-		err = bpf_recorder_try_link(recorder, (pid_t)target->tgid, &file);
-		nr += !err;
-		/* It has ended meanwhile. */
-		if (err == -ESRCH)
-			err = 0;
-	}
-	if (err && !(err == -EINTR && is_interrupted()))
-		diag_error("cannot attach to %s: %s", file ? file->display : "a process",
-			   probe_file_attach_error(-err));
-	return err ? err : nr;
+	for (struct target *target = NULL; goes_on && (target = target_table_next(table, target));)
+		if (is_to_record(target))
+			goes_on = link_target(recorder, target, &linking);
+	if (linking.nr || !linking.err)
+		recorder->nr_failed = 0;
+	else if (++recorder->nr_failed == MAX_FAILED)
+		goes_on = false;
+	if (goes_on)
+		return linking.nr;
+	if (!(linking.err == -EINTR && is_interrupted()))
+		diag_error("cannot attach to %s: %s",
+			   linking.file ? linking.file->display : "a process",
+			   probe_file_attach_error(-linking.err));
+	return linking.err;
 }
 
 int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *ret_opened_ns)

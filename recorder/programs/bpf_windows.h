@@ -25,6 +25,10 @@ struct bpf_window_hits {
  * (CLOCK_MONOTONIC), for @max_hits at most. The links of the last window must be gone. Returns how
  * many processes are recorded (0: the window is not open), or a negative errno, reported. A process
  * that has ended, or whose first thread has, is left out.
+ *
+ * After the first window, an error ends the recording only if it goes on for many windows. A file
+ * that the kernel takes no probe in is given up, and a process that cannot be linked now is left
+ * out of this window; either is reported once, and noted as missed.
  */
 int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *ret_opened_ns);
 

@@ -18,14 +18,18 @@ teardown() {
 	common_teardown
 }
 
-# record_until CONDITION...: records new_in_window until the condition is true.
-record_until() {
+# begin [SHARE]: records the target, which goes on.
+begin() {
 	: >leakrec.err
-	"$BIN/leakrec" --budget 50% -p "$RECORDED_PID" -o - --call-graph none >stream.data 2>leakrec.err 3>&- &
+	"$BIN/leakrec" --budget "${1:-50%}" -p "$RECORDED_PID" -o - --call-graph none >stream.data 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
 	wait_until 60 is_recording "$LEAKREC_PID"
 	go_target
+}
+
+# end_when CONDITION...: ends both when the condition is true.
+end_when() {
 	wait_until 60 "$@"
 	interrupt
 	kill -TERM "$RECORDED_PID"
@@ -33,23 +37,68 @@ record_until() {
 	((STATUS == 0)) || fail "$(cat leakrec.err)"
 }
 
-# has_leaks [PROCESS]: true if leaks of the process, or of any, are recorded.
+# True if leaks are recorded.
 has_leaks() {
-	perf script -i stream.data -F pid,event,trace 2>/dev/null | grep -q "^ *${1:-[0-9]*} .*:malloc.*bytes=3333\b"
+	perf script -i stream.data -F event,trace 2>/dev/null | grep -q ":malloc.*bytes=3333\b"
+}
+
+# nr_windows: prints how many windows have been opened.
+nr_windows() {
+	perf script -i stream.data -F event,trace 2>/dev/null | grep -c "leakrec:window: .*open=1" || true
+}
+
+# has_windows N: true if more than N windows have been opened, and leaks are recorded in one after those.
+has_windows() {
+	perf script -i stream.data -F event,trace 2>/dev/null |
+		awk -v n="$1" '/leakrec:window: .*open=1/ { nr++ } nr > n && /:malloc.*bytes=/ { found = 1; exit } END { exit !found }'
+}
+
+said() {
+	grep -q "$1" leakrec.err || has_ended "$LEAKREC_PID"
 }
 
 @test "budget: a child of a quiet program is recorded, too" {
 	start_target new_in_window fork
-	record_until has_leaks
+	begin
+	end_when has_leaks
 	grep -q " 0 events lost" leakrec.err || fail "$(cat leakrec.err)"
 }
 
 @test "budget: a library that a quiet program loads is recorded, too" {
 	start_target new_in_window load "$TARGETS/lib/libpool_allocator.so"
-	record_until has_leaks
+	begin
+	end_when has_leaks
 }
 
 @test "budget: a quiet program that another thread replaces is recorded, too" {
 	start_target new_in_window exec
-	record_until has_leaks
+	begin
+	end_when has_leaks
+}
+
+@test "budget: a later file that the kernel takes no probes in does not end the recording" {
+	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" refused.so malloc,free,calloc,realloc
+	# out, which only the kernel may use
+	printf '\xee\xc3' | dd of=refused.so bs=1 seek=$((0x1000)) conv=notrunc status=none
+	start_target new_in_window map "$PWD/refused.so"
+	begin
+	wait_until 60 said "refused.so is not recorded: cannot attach: the kernel does not take a probe there"
+	end_when has_windows 1
+	assert_equal "told" "$(grep -c "cannot attach" leakrec.err)" 1
+	grep -q " 0 or more events lost" leakrec.err || fail "$(cat leakrec.err)"
+}
+
+@test "budget: a window for which there are no descriptors is left out" {
+	local limits
+
+	start_target steady_calls --pause-us 20
+	begin 1%
+	limits=$(prlimit --pid "$LEAKREC_PID" --nofile --output SOFT,HARD --noheadings)
+	# As many are in use; poll(2) takes no more than the limit.
+	prlimit --pid "$LEAKREC_PID" --nofile="24:${limits##* }"
+	wait_until 60 said "process $RECORDED_PID, and maybe others, are not recorded in some windows: cannot attach to "
+	prlimit --pid "$LEAKREC_PID" --nofile="${limits##* }" || fail "$(cat leakrec.err)"
+	end_when has_windows "$(nr_windows)"
+	assert_equal "told" "$(grep -c "cannot attach" leakrec.err)" 1
+	grep -q " 0 or more events lost" leakrec.err || fail "$(cat leakrec.err)"
 }

@@ -2,14 +2,17 @@
 /*
  * Does nothing until the go, and then in one of these ways each 10 ms leaks a block of 3333 bytes,
  * until SIGTERM: `new_in_window fork` in a child; `new_in_window load LIBRARY...` by the malloc()
- * of each library, which it loads by dlopen(); `new_in_window exec` when a thread has exec'ed.
+ * of each library, which it loads by dlopen(); `new_in_window exec` when a thread has exec'ed;
+ * `new_in_window map FILE` when it has mapped the file's code.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -39,6 +42,16 @@ static void load(char **paths)
 	}
 }
 
+static void map(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const volatile char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 4096);
+
+	if (code == MAP_FAILED)
+		exit(1);
+	(void)*code;
+}
+
 static void *run_exec(void *path)
 {
 	execl(path, path, "leak", (char *)NULL);
@@ -66,6 +79,8 @@ int main(int argc, char **argv)
 		pause();
 	} else if (strcmp(*arguments, "load") == 0) {
 		load(arguments + 1);
+	} else if (strcmp(*arguments, "map") == 0) {
+		map(arguments[1]);
 	}
 	leak();
 }
