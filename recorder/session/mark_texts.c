@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/session/mark_texts.h"
 
-#include "common/scope.h"
+#include "recorder/processes/memory_reader.h"
 
-#include <fcntl.h>
-#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
-#define READ_LIMIT_NS 100000000L
+#define READ_LIMIT_NS 100000000
 
 /* The sample of a mark's perf event (event_attr_want_text()); its size varies. */
 struct kernel_sample {
@@ -117,74 +114,43 @@ struct text_request {
 	pid_t pid;
 	uint64_t address;
 	char bytes[BPF_TEXT_BYTES];
-	size_t nr; /* that were read */
+	ssize_t nr; /* that were read; or an error */
 };
 
-/* Bit 63 (Documentation/admin-guide/mm/pagemap.rst). */
-static bool is_present(pid_t pid, uint64_t address)
-{
-	_cleanup_close_ int fd = -1;
-	char path[32];
-	uint64_t entry;
-
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 &&
-	       pread(fd, &entry, sizeof(entry),
-		     (off_t)(address / (uint64_t)getpagesize() * sizeof(entry))) == sizeof(entry) &&
-	       entry >> 63;
-}
-
-static void *read_text(void *argument)
+static void read_text(void *argument)
 {
 	struct text_request *request = argument;
-	const uint64_t page_bytes = (uint64_t)getpagesize();
-	const uint64_t left = page_bytes - request->address % page_bytes;
-	struct iovec to = {request->bytes, sizeof(request->bytes)};
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the process */
-	struct iovec from = {(void *)(uintptr_t)request->address, sizeof(request->bytes)};
-	ssize_t nr;
+	struct memory_reader reader = {0};
 
-	if (left < from.iov_len && !is_present(request->pid, request->address + left))
-		from.iov_len = left;
-	nr = is_present(request->pid, request->address)
-		     ? process_vm_readv(request->pid, &to, 1, &from, 1, 0)
-		     : 0;
-	request->nr = nr < 0 ? 0 : (size_t)nr;
-	return NULL;
+	request->nr = memory_reader_open(&reader, request->pid);
+	if (!request->nr)
+		request->nr = memory_reader_read(&reader, request->address, request->bytes,
+						 sizeof(request->bytes));
+	memory_reader_close(&reader);
 }
 
 /*
- * Reads the text from the process, which may have changed it meanwhile. A page that is not in
- * memory is not read. But a hostile process can remove it just after the check, and serve it when
- * it likes (userfaultfd, FUSE). So another thread reads. If it takes too long, it is left behind,
- * and nothing is read this way any more.
+ * Reads the text from the process, which may have changed it meanwhile. If that takes too long
+ * (memory_reader.h), nothing is read this way any more.
  */
 static bool find_in_process(struct mark_texts *texts, uint64_t address)
 {
 	struct text_request *request = texts->is_stuck ? NULL : calloc(1, sizeof(*request));
-	struct timespec deadline;
-	pthread_t thread;
+	struct read_thread *thread;
 	bool found;
 
 	if (!request)
 		return false;
 	request->pid = (pid_t)texts->record.head.pid;
 	request->address = address;
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_nsec += READ_LIMIT_NS;
-	deadline.tv_sec += deadline.tv_nsec / 1000000000;
-	deadline.tv_nsec %= 1000000000;
-	if (pthread_create(&thread, NULL, read_text, request)) {
-		free(request);
+	thread = read_thread_begin(read_text, request);
+	if (thread && !read_thread_wait(thread, READ_LIMIT_NS)) {
+		texts->is_stuck = true;
+		read_thread_leave(thread);
 		return false;
 	}
-	if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &deadline)) {
-		pthread_detach(thread);
-		texts->is_stuck = true; /* and the thread keeps @request */
-		return false;
-	}
-	found = set_text(&texts->record, request->bytes, request->nr);
+	found = thread && request->nr > 0 &&
+		set_text(&texts->record, request->bytes, (size_t)request->nr);
 	free(request);
 	return found;
 }

@@ -2,21 +2,28 @@
 #include "recorder/windows/looks.h"
 
 #include "common/clock.h"
+#include "common/diag.h"
 #include "common/hash.h"
 #include "common/schema/look_state.h"
 #include "recorder/output/own_samples.h"
+#include "recorder/processes/memory_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #define MAX_CANDIDATES 16384
 #define CONTENT_WORDS  16
 #define FIRST_NS       1000000000ULL
 #define MAX_DOUBLINGS  12
 
-#define NO_STATE       ((enum look_state)0)
+/* How long this thread waits for the one that reads: as a rule, the last time, until it says so. */
+#define BRIEF_NS 20000000ULL
+#define LAST_NS	 500000000ULL
+#define STUCK_NS 5000000000ULL
+
+#define NO_STATE ((enum look_state)0)
 
 /* malloc/malloc.c in glibc: flags in a chunk's size word, which is before its block. */
 #define CHUNK_PREV_INUSE 1ULL
@@ -44,6 +51,10 @@ struct looks {
 	size_t nr;
 	uint64_t random;
 	struct candidate candidates[MAX_CANDIDATES];
+	/* What is being read; NULL: nothing. */
+	struct read_thread *thread;
+	struct look_batch *batch;
+	bool has_warned; /* it takes too long */
 };
 
 static uint64_t next_random(struct looks *looks)
@@ -63,6 +74,10 @@ int looks_create(uint64_t seed, struct looks **ret)
 
 void looks_destroy(struct looks *looks)
 {
+	if (looks && looks->batch && !read_thread_wait(looks->thread, 0))
+		read_thread_leave(looks->thread);
+	else if (looks)
+		free(looks->batch);
 	free(looks);
 }
 
@@ -166,15 +181,37 @@ static size_t content_bytes(const struct watched_block *block)
 	return block->size_bytes < most ? (size_t)block->size_bytes : most;
 }
 
-/* Reads @bytes; false: not all of them can be read. */
-static bool read_at(pid_t pid, uint64_t address, void *to, size_t bytes)
+/*
+ * Reads @bytes. Returns 0; -EFAULT if not all are mapped; -EAGAIN if some are not in memory; or
+ * another negative errno.
+ */
+static int read_at(const struct memory_reader *reader, uint64_t address, void *to, size_t bytes)
 {
-	const struct iovec local = {to, bytes};
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): of another process */
-	const struct iovec remote = {(void *)(uintptr_t)address, bytes};
+	const uint64_t page_bytes = (uint64_t)getpagesize();
+	size_t nr = 0, left;
+	ssize_t got;
 
-	errno = 0;
-	return bytes == 0 || process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+	while (nr < bytes) {
+		got = memory_reader_read(reader, address + nr, (char *)to + nr, bytes - nr);
+		if (got < 0)
+			return (int)got;
+		nr += (size_t)got;
+		if (got || nr == bytes)
+			continue;
+		switch (memory_reader_absence(reader, address + nr)) {
+		case MEMORY_UNMAPPED:
+			return -EFAULT;
+		case MEMORY_ELSEWHERE:
+			return -EAGAIN;
+		case MEMORY_ZERO:
+			break;
+		}
+		left = page_bytes - (address + nr) % page_bytes;
+		left = left < bytes - nr ? left : bytes - nr;
+		memset((char *)to + nr, 0, left);
+		nr += left;
+	}
+	return 0;
 }
 
 /*
@@ -189,21 +226,59 @@ static bool is_chunk_of(uint64_t size_word, const struct watched_block *block)
 	       bytes <= block->size_bytes + 8 + 16 + 32 && bytes % 16 == 0;
 }
 
-/* Reads the block, and its chunk if that is glibc's. Returns false if it is unmapped. */
-static bool view_block(const struct watched_block *block, struct view *ret)
+/* Reads the block, and its chunk if that is glibc's. Returns as read_at(). */
+static int view_block(const struct memory_reader *reader, const struct watched_block *block,
+		      struct view *ret)
 {
-	*ret = (struct view){0};
-	if (!read_at(block->pid, block->address, ret->content, content_bytes(block)))
-		return false;
-	if (block->address % 16 || !read_at(block->pid, block->address - 8, &ret->size_word, 8))
+	int err = read_at(reader, block->address, ret->content, content_bytes(block));
+
+	if (err)
+		return err;
+	if (block->address % 16 == 0)
+		err = read_at(reader, block->address - 8, &ret->size_word, 8);
+	if (err == -EFAULT)
 		ret->size_word = 0;
+	else if (err)
+		return err;
 	if (!is_chunk_of(ret->size_word, block))
-		return true;
+		return 0;
 	/* The address follows from the block's size, which is known, within 48 bytes. */
-	if (!read_at(block->pid, block->address - 8 + chunk_bytes(ret->size_word),
-		     &ret->next_size_word, 8))
+	err = read_at(reader, block->address - 8 + chunk_bytes(ret->size_word),
+		      &ret->next_size_word, 8);
+	if (err == -EFAULT)
 		ret->next_size_word = CHUNK_PREV_INUSE;
-	return true;
+	return err == -EFAULT ? 0 : err;
+}
+
+/* What the thread is to read, and has read. */
+struct look {
+	size_t nth; /* of looks->blocks */
+	struct watched_block block;
+	struct view view;
+	int err;
+};
+
+struct look_batch {
+	uint64_t begin_ns;
+	pid_t pid; /* of the process that it reads */
+	size_t nr;
+	struct look looks[];
+};
+
+static void read_batch(void *argument)
+{
+	struct look_batch *batch = argument;
+	struct memory_reader reader = {0};
+
+	for (size_t i = 0; i < batch->nr; i++) {
+		struct look *look = &batch->looks[i];
+
+		__atomic_store_n(&batch->pid, look->block.pid, __ATOMIC_RELAXED);
+		look->err = memory_reader_open(&reader, look->block.pid);
+		if (!look->err)
+			look->err = view_block(&reader, &look->block, &look->view);
+	}
+	memory_reader_close(&reader);
 }
 
 static bool target_is_known(const struct target_table *table, pid_t pid)
@@ -214,23 +289,22 @@ static bool target_is_known(const struct target_table *table, pid_t pid)
 	return false;
 }
 
-/* NO_STATE: the process is gone, or cannot be read. */
-static enum look_state look_at(struct watched_block *block)
+/* What a look has found. NO_STATE: the process is gone, or cannot be read. */
+static enum look_state state_of(struct watched_block *block, const struct look *look)
 {
-	bool is_first = block->nr_looks == 0, has_chunk;
-	uint64_t before = block->content;
-	struct view view;
+	bool is_first = block->nr_looks == 0;
+	bool has_chunk = is_chunk_of(look->view.size_word, block);
+	uint64_t size_word = look->view.size_word | CHUNK_PREV_INUSE, before = block->content;
 
-	if (!view_block(block, &view))
-		return errno == EFAULT ? LOOK_GONE : NO_STATE;
-	has_chunk = is_chunk_of(view.size_word, block);
+	if (look->err)
+		return look->err == -EFAULT ? LOOK_GONE : NO_STATE;
 	if (is_first)
-		block->size_word = has_chunk ? view.size_word | CHUNK_PREV_INUSE : 0;
-	else if (block->size_word && block->size_word != (view.size_word | CHUNK_PREV_INUSE))
+		block->size_word = has_chunk ? size_word : 0;
+	else if (block->size_word && block->size_word != size_word)
 		return LOOK_GONE;
-	if (has_chunk && block->size_word && !(view.next_size_word & CHUNK_PREV_INUSE))
+	if (has_chunk && block->size_word && !(look->view.next_size_word & CHUNK_PREV_INUSE))
 		return LOOK_GONE;
-	block->content = hash_words(view.content, CONTENT_WORDS, 0);
+	block->content = hash_words(look->view.content, CONTENT_WORDS, 0);
 	return is_first || block->content != before ? LOOK_TOUCHED : LOOK_UNTOUCHED;
 }
 
@@ -254,27 +328,113 @@ static int write_look(const struct watched_block *block, enum look_state state, 
 	return own_samples_write(writer, OWN_LOOK, block->pid, now_ns, state, values);
 }
 
+/* Forgets the blocks that are marked by pid 0. */
+static void drop_marked(struct looks *looks)
+{
+	size_t nr_left = 0;
+
+	for (size_t i = 0; i < looks->nr; i++)
+		if (looks->blocks[i].pid)
+			looks->blocks[nr_left++] = looks->blocks[i];
+	looks->nr = nr_left;
+}
+
+/* Has the thread read the blocks whose time has come. */
+static void begin_batch(struct looks *looks, const struct target_table *table, bool at_all)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct look_batch *batch;
+
+	for (size_t i = 0; i < looks->nr; i++)
+		if ((at_all || now_ns >= looks->blocks[i].next_ns) &&
+		    !target_is_known(table, looks->blocks[i].pid))
+			looks->blocks[i].pid = 0;
+	drop_marked(looks);
+	batch = calloc(1, sizeof(*batch) + looks->nr * sizeof(batch->looks[0]));
+	for (size_t i = 0; batch && i < looks->nr; i++)
+		if (at_all || now_ns >= looks->blocks[i].next_ns)
+			batch->looks[batch->nr++] =
+				(struct look){.nth = i, .block = looks->blocks[i]};
+	if (!batch || !batch->nr) {
+		free(batch);
+		return;
+	}
+	batch->begin_ns = now_ns;
+	looks->thread = read_thread_begin(read_batch, batch);
+	if (looks->thread)
+		looks->batch = batch;
+	else
+		free(batch);
+}
+
+static bool is_same(const struct watched_block *a, const struct watched_block *b)
+{
+	return a->pid == b->pid && a->address == b->address && a->allocated_ns == b->allocated_ns;
+}
+
+/* Writes what the thread has found. */
+static int write_batch(struct looks *looks, struct perf_writer *writer)
+{
+	const struct look_batch *batch = looks->batch;
+	uint64_t now_ns = clock_now_ns();
+	int err = 0;
+
+	for (size_t i = 0; i < batch->nr; i++) {
+		const struct look *look = &batch->looks[i];
+		struct watched_block *block = &looks->blocks[look->nth];
+		enum look_state state;
+
+		/* Another one may have taken its place. */
+		if (!is_same(block, &look->block))
+			continue;
+		block->next_ns = next_look_ns(looks, block->nr_looks, now_ns);
+		if (look->err == -EAGAIN)
+			continue;
+		state = state_of(block, look);
+		block->nr_looks++;
+		if (state && !err)
+			err = write_look(block, state, clock_now_ns(), writer);
+		if (!state || state == LOOK_GONE)
+			block->pid = 0;
+	}
+	drop_marked(looks);
+	return err;
+}
+
+/*
+ * Waits for the thread, at most @limit_ns, and writes what it has found. At last, or after a while,
+ * says that it takes too long.
+ */
+static int end_batch(struct looks *looks, struct perf_writer *writer, uint64_t limit_ns)
+{
+	struct look_batch *batch = looks->batch;
+	int err;
+
+	if (!batch)
+		return 0;
+	if (read_thread_wait(looks->thread, limit_ns)) {
+		err = write_batch(looks, writer);
+		free(batch);
+		looks->batch = NULL;
+		return err;
+	}
+	if (!looks->has_warned &&
+	    (limit_ns == LAST_NS || clock_now_ns() >= batch->begin_ns + STUCK_NS)) {
+		diag_warn("process %d makes reads of its memory wait: no blocks are looked at "
+			  "meanwhile",
+			  (int)__atomic_load_n(&batch->pid, __ATOMIC_RELAXED));
+		looks->has_warned = true;
+	}
+	return 0;
+}
+
 int looks_take(struct looks *looks, const struct target_table *table, struct perf_writer *writer,
 	       bool at_all)
 {
-	uint64_t now_ns = clock_now_ns();
-	size_t nr_left = 0;
-	int err = 0;
+	int err = end_batch(looks, writer, at_all ? LAST_NS : 0);
 
-	for (size_t i = 0; i < looks->nr; i++) {
-		struct watched_block block = looks->blocks[i];
-		bool is_due = at_all || now_ns >= block.next_ns;
-		enum look_state state = LOOK_TOUCHED;
-
-		if (is_due) {
-			state = target_is_known(table, block.pid) ? look_at(&block) : NO_STATE;
-			if (state && !err)
-				err = write_look(&block, state, clock_now_ns(), writer);
-			block.next_ns = next_look_ns(looks, block.nr_looks++, now_ns);
-		}
-		if (state && state != LOOK_GONE)
-			looks->blocks[nr_left++] = block;
-	}
-	looks->nr = nr_left;
-	return err;
+	if (err || looks->batch)
+		return err;
+	begin_batch(looks, table, at_all);
+	return end_batch(looks, writer, at_all ? LAST_NS : BRIEF_NS);
 }

@@ -6,8 +6,9 @@
  * stop. What was seen becomes a sample of leakrec:look (common/schema/look_state.h).
  *
  * The process chooses what is read, so there is a limit on blocks and bytes, and nothing that was
- * read is used as an address. For glibc, the chunk shows whether the block is in use, except while
- * it waits in a thread's cache (tcache) or a fast bin.
+ * read is used as an address. What is not in memory is not looked at: nothing is swapped in, and
+ * nobody can make leakrec wait (memory_reader.h). For glibc, the chunk shows whether the block is
+ * in use, except while it waits in a thread's cache (tcache) or a fast bin.
  */
 #ifndef LEAKTOOLS_RECORDER_LOOKS_H
 #define LEAKTOOLS_RECORDER_LOOKS_H
@@ -34,7 +35,8 @@ void looks_choose(struct looks *looks, const struct held_blocks *held,
 		  const struct target_table *table, uint64_t from_ns);
 
 /*
- * Looks at the blocks whose time has come, or at all. Those that are gone are not looked at again,
+ * Looks at the blocks whose time has come, or at all. If reading them takes too long, the next call
+ * writes what was seen. Those that are gone are not looked at again,
  * nor those of processes that have left @table. Returns 0 or the writer's error.
  */
 int looks_take(struct looks *looks, const struct target_table *table, struct perf_writer *writer,

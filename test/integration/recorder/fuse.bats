@@ -17,7 +17,7 @@ teardown() {
 	return $status
 }
 
-# serve [OPEN_FLAGS]: serves an allocator as served/library.
+# serve [OPEN_FLAGS [silent]]: serves an allocator as served/library.
 serve() {
 	[[ -e /dev/fuse ]] || skip "there is no /dev/fuse"
 	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" library malloc,free,calloc,realloc
@@ -26,6 +26,10 @@ serve() {
 	SERVER=$!
 	STARTED_PIDS+=("$SERVER")
 	wait_until 60 test -e served/library
+}
+
+has_looks() {
+	perf script -i stream.data -F event 2>/dev/null | grep -q "leakrec:look"
 }
 
 @test "FUSE: with --cgroup, its files are not probed, and others are" {
@@ -101,4 +105,27 @@ time.sleep(1000)' >ready 3>&- &
 	# The target's end waits for it.
 	kill -CONT "$SERVER"
 	kill_now "$target"
+}
+
+@test "FUSE: with --budget, a block in a file whose server does not answer is not looked at" {
+	local line
+
+	require_program perf
+	serve 0 silent
+	start_target overlaid_blocks "$PWD/served/library"
+	: >leakrec.err
+	"$BIN/leakrec" --budget 5% -p "$RECORDED_PID" -o - --call-graph none >stream.data 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 is_recording "$LEAKREC_PID"
+	go_target
+	wait_until 60 has_looks
+	kill -USR1 "$RECORDED_PID"
+	read -r -t 60 -u "$TARGET_OUT" line
+	[[ $line == done ]]
+	# Its end looks at all blocks.
+	kill -INT "$LEAKREC_PID"
+	wait_until 10 has_ended "$LEAKREC_PID"
+	wait "$LEAKREC_PID" || fail "$(cat leakrec.err)"
+	kill -KILL "$RECORDED_PID"
 }

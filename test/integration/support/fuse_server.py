@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-fuse_server.py FILE DIRECTORY [OPEN_FLAGS]: mounts a file system on DIRECTORY, whose only file, "library", has the
+fuse_server.py FILE DIRECTORY [OPEN_FLAGS [silent]]: mounts a file system on DIRECTORY, whose only file, "library", has the
 contents of FILE, and serves it until it is ended. OPEN_FLAGS are those of FUSE_OPEN: 1 keeps reads out of memory.
+With "silent" it does not answer when the file is read.
 The protocol is that of include/uapi/linux/fuse.h (7.31).
 """
 
@@ -18,6 +19,7 @@ ENOSYS = 38
 with open(sys.argv[1], "rb") as source:
     contents = source.read()
 open_flags = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+is_silent = sys.argv[4:] == ["silent"]
 device = os.open("/dev/fuse", os.O_RDWR)
 options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
 libc = ctypes.CDLL(None, use_errno=True)
@@ -48,7 +50,7 @@ def answer(operation, node, body):
 while True:
     request = os.read(device, 1 << 18)
     operation, unique, node = struct.unpack_from("<4xIQQ", request)
-    if operation in (FORGET, BATCH_FORGET, INTERRUPT):
+    if operation in (FORGET, BATCH_FORGET, INTERRUPT) or (is_silent and operation == READ):
         continue
     data = answer(operation, node, request[40:])
     error = -ENOSYS if data is None else 0

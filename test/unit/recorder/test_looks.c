@@ -172,6 +172,25 @@ static void test_unmapped_block(void **state)
 	assert_int_equal(looks_nr(((struct fixture *)*state)->looks), 0);
 }
 
+/* Where a process would have to serve a page, a look would wait. */
+static void test_block_that_is_not_in_memory(void **state)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	const volatile char *block;
+
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	block = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(block, MAP_FAILED);
+	note_block(*state, 100, (uintptr_t)block, 4096, SITE);
+	choose(*state, 1);
+	assert_int_equal(state_of(*state, (const void *)block), 0);
+	(void)*block;
+	assert_int_equal(state_of(*state, (const void *)block), LOOK_TOUCHED);
+	assert_int_equal(state_of(*state, (const void *)block), LOOK_UNTOUCHED);
+	munmap((void *)block, 4096);
+	close(fd);
+}
+
 /* Chunks as glibc has them: a size word, the block, and the next chunk's size word. */
 #define CHUNK_WORDS 8
 
@@ -287,6 +306,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_held_block, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unmapped_block, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_block_that_is_not_in_memory, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_freed_chunk, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_chunk_freed_before_the_first_look, set_up,
 						tear_down),

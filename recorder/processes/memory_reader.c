@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/processes/memory_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- The thread --- */
+
+struct read_thread {
+	pthread_t thread;
+	void (*function)(void *argument);
+	void *argument;
+};
+
+static void *run(void *argument)
+{
+	const struct read_thread *thread = argument;
+
+	close_range(0, UINT_MAX, CLOSE_RANGE_UNSHARE);
+	thread->function(thread->argument);
+	return NULL;
+}
+
+struct read_thread *read_thread_begin(void (*function)(void *argument), void *argument)
+{
+	struct read_thread *thread = malloc(sizeof(*thread));
+
+	if (!thread)
+		return NULL;
+	*thread = (struct read_thread){.function = function, .argument = argument};
+	if (pthread_create(&thread->thread, NULL, run, thread)) {
+		free(thread);
+		return NULL;
+	}
+	return thread;
+}
+
+bool read_thread_wait(struct read_thread *thread, uint64_t limit_ns)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	limit_ns += (uint64_t)deadline.tv_nsec;
+	deadline.tv_sec += (time_t)(limit_ns / 1000000000);
+	deadline.tv_nsec = (long)(limit_ns % 1000000000);
+	if (pthread_clockjoin_np(thread->thread, NULL, CLOCK_MONOTONIC, &deadline))
+		return false;
+	free(thread);
+	return true;
+}
+
+void read_thread_leave(struct read_thread *thread)
+{
+	/* It uses its memory, which is lost. */
+	pthread_detach(thread->thread);
+}
+
+/* --- What it does --- */
+
+/* Bits of an entry (Documentation/admin-guide/mm/pagemap.rst). */
+#define PAGE_IS_PRESENT (1ULL << 63)
+#define PAGE_IS_SWAPPED (1ULL << 62)
+
+/* struct procmap_query, uapi/linux/fs.h (Linux 6.11) */
+struct mapping_query {
+	uint64_t size, flags, address; /* 0: the mapping with the address */
+	uint64_t start, end, permissions, page_size, offset, inode;
+	uint32_t device[2];
+	uint32_t name_size, build_id_size;
+	uint64_t name, build_id;
+};
+
+#define QUERY_MAPPING _IOWR('f', 17, struct mapping_query)
+
+static int open_file_of(pid_t pid, const char *name)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int memory_reader_open(struct memory_reader *reader, pid_t pid)
+{
+	if (reader->pid == pid)
+		return 0;
+	memory_reader_close(reader);
+	reader->pagemap = open_file_of(pid, "pagemap");
+	if (reader->pagemap < 0)
+		return reader->pagemap;
+	reader->maps = open_file_of(pid, "maps");
+	reader->pid = pid;
+	return 0;
+}
+
+void memory_reader_close(struct memory_reader *reader)
+{
+	if (reader->pid) {
+		close(reader->pagemap);
+		close(reader->maps);
+	}
+	reader->pid = 0;
+}
+
+/* The entry of the page at @address; 0: there is nothing, or it cannot be read. */
+static uint64_t read_page(const struct memory_reader *reader, uint64_t address)
+{
+	uint64_t entry;
+	off_t at = (off_t)(address / (uint64_t)getpagesize() * sizeof(entry));
+
+	return pread(reader->pagemap, &entry, sizeof(entry), at) == sizeof(entry) ? entry : 0;
+}
+
+ssize_t memory_reader_read(const struct memory_reader *reader, uint64_t address, void *to,
+			   size_t bytes)
+{
+	const uint64_t page_bytes = (uint64_t)getpagesize();
+	size_t nr = 0;
+	struct iovec local = {to, 0}, remote;
+	ssize_t err;
+
+	while (nr < bytes && read_page(reader, address + nr) & PAGE_IS_PRESENT)
+		nr += page_bytes - (address + nr) % page_bytes;
+	local.iov_len = nr < bytes ? nr : bytes;
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the process */
+	remote = (struct iovec){(void *)(uintptr_t)address, local.iov_len};
+	err = nr ? process_vm_readv(reader->pid, &local, 1, &remote, 1, 0) : 0;
+	return err < 0 ? -errno : err;
+}
+
+enum memory_absence memory_reader_absence(const struct memory_reader *reader, uint64_t address)
+{
+	struct mapping_query query = {.size = sizeof(query), .address = address};
+
+	if (ioctl(reader->maps, QUERY_MAPPING, &query) < 0)
+		return errno == ENOENT ? MEMORY_UNMAPPED : MEMORY_ELSEWHERE;
+	/* Shared memory without a name has an inode, too. */
+	return query.inode || read_page(reader, address) & (PAGE_IS_PRESENT | PAGE_IS_SWAPPED)
+		       ? MEMORY_ELSEWHERE
+		       : MEMORY_ZERO;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reading this process's memory, and leaving behind a thread that takes too long. */
+#include "recorder/processes/memory_reader.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MS_NS 1000000ULL
+
+static char *map(int fd, size_t pages)
+{
+	char *memory = mmap(NULL, pages * (size_t)getpagesize(), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	return memory;
+}
+
+static void test_reads_what_is_in_memory(void **state)
+{
+	size_t page_bytes = (size_t)getpagesize();
+	struct memory_reader reader = {0};
+	char *memory = map(-1, 3), to[64] = {0};
+
+	memory[0] = memory[page_bytes] = 'a';
+	assert_int_equal(memory_reader_open(&reader, getpid()), 0);
+	memset(memory + page_bytes - 2, 'b', 2);
+	assert_int_equal(memory_reader_read(&reader, (uintptr_t)memory + page_bytes - 2, to, 3), 3);
+	assert_string_equal(to, "bba");
+	/* The third page has never been written. */
+	assert_int_equal(
+		memory_reader_read(&reader, (uintptr_t)memory + 2 * page_bytes - 5, to, 64), 5);
+	assert_int_equal(memory_reader_read(&reader, (uintptr_t)memory + 2 * page_bytes, to, 1), 0);
+	memory_reader_close(&reader);
+	munmap(memory, 3 * page_bytes);
+}
+
+static void test_says_why_something_is_absent(void **state)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	struct memory_reader reader = {0};
+	char *empty = map(-1, 1), *of_file;
+
+	assert_int_equal(ftruncate(fd, getpagesize()), 0);
+	of_file = map(fd, 1);
+	assert_int_equal(memory_reader_open(&reader, getpid()), 0);
+	assert_int_equal(memory_reader_absence(&reader, (uintptr_t)of_file), MEMORY_ELSEWHERE);
+	assert_int_equal(memory_reader_absence(&reader, (uintptr_t)empty), MEMORY_ZERO);
+	munmap(empty, (size_t)getpagesize());
+	assert_int_equal(memory_reader_absence(&reader, (uintptr_t)empty), MEMORY_UNMAPPED);
+	memory_reader_close(&reader);
+	munmap(of_file, (size_t)getpagesize());
+	close(fd);
+}
+
+static void test_process_that_is_not_there(void **state)
+{
+	struct memory_reader reader = {0};
+
+	assert_int_equal(memory_reader_open(&reader, 0x7fffffff), -ENOENT);
+	memory_reader_close(&reader);
+}
+
+struct work {
+	pthread_mutex_t held; /* until the thread may end */
+	int fd, err;
+};
+
+static void wait_and_use(void *argument)
+{
+	struct work *work = argument;
+
+	pthread_mutex_lock(&work->held);
+	work->err = fcntl(work->fd, F_GETFD) < 0 ? errno : 0;
+}
+
+static void test_thread_that_takes_too_long(void **state)
+{
+	struct work work = {PTHREAD_MUTEX_INITIALIZER, .fd = dup(STDOUT_FILENO)};
+	struct read_thread *thread;
+
+	pthread_mutex_lock(&work.held);
+	thread = read_thread_begin(wait_and_use, &work);
+	assert_non_null(thread);
+	assert_false(read_thread_wait(thread, 0));
+	assert_false(read_thread_wait(thread, 20 * MS_NS));
+	pthread_mutex_unlock(&work.held);
+	assert_true(read_thread_wait(thread, 60000 * MS_NS));
+	/* It keeps no descriptor, and does not close ours. */
+	assert_int_equal(work.err, EBADF);
+	assert_int_equal(close(work.fd), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reads_what_is_in_memory),
+		cmocka_unit_test(test_says_why_something_is_absent),
+		cmocka_unit_test(test_process_that_is_not_there),
+		cmocka_unit_test(test_thread_that_takes_too_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
