@@ -93,21 +93,32 @@ static void leave_out_process(struct bpf_recorder *recorder, pid_t pid,
 	recorder->has_left_out = true;
 }
 
+static unsigned long long tgid_of(const struct target *target)
+{
+	return __atomic_load_n(&target->tgid, __ATOMIC_SEQ_CST);
+}
+
 /* Links a process, unless it has ended or is left out. Returns false if no window can be opened. */
 static bool link_target(struct bpf_recorder *recorder, struct target *target,
 			struct linking *linking)
 {
-	pid_t pid = (pid_t)target->tgid;
+	unsigned long long tgid = tgid_of(target);
+	pid_t pid = (pid_t)tgid;
 	size_t nr_before;
 	int err;
 
 	/* First: what happens to the process from now on undoes it. */
 	target_set_linked(target, true);
-	if (!has_first_thread(recorder, pid))
+	if (!target_is_process(tgid) || !has_first_thread(recorder, pid))
 		return true;
 	do {
 		nr_before = recorder->nr_links;
 		err = bpf_recorder_try_link(recorder, pid, &linking->file);
+		/* It ended: another process may have its id, and the links; or its entry. */
+		if (tgid_of(target) != tgid) {
+			target_set_linked(target, false);
+			err = -ESRCH;
+		}
 		if (err)
 			bpf_recorder_drop_links(recorder, nr_before);
 	} while (err && leave_out_file(recorder, linking->file, err));

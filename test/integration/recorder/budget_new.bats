@@ -102,3 +102,9 @@ said() {
 	assert_equal "told" "$(grep -c "cannot attach" leakrec.err)" 1
 	grep -q " 0 or more events lost" leakrec.err || fail "$(cat leakrec.err)"
 }
+
+@test "budget: a process that gets the id of an ended one is not probed" {
+	own_libc
+	timeout -k 5 200 python3 "$SOURCE_DIR/test/integration/support/reuse_pid_in_window.py" "$BIN/leakrec" \
+		"$BUILD_DIR/test/targets/lib/libwaits.so" "$PWD/lib" 3>&-
+}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * `overlaid_blocks FILE`: each ms leaks a block of 16 KiB, and allocates and frees many small ones,
- * until SIGUSR1. Then it maps FILE over the pages where its blocks begin, says "done", and waits: its
- * heap cannot be used any more.
+ * until SIGUSR1. Then it maps FILE over the pages where its blocks begin, says "done", and waits:
+ * its heap cannot be used any more.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""reuse_pid_in_window.py LEAKREC WAITS_LIBRARY LIBC_DIRECTORY: while leakrec --budget places the probes of its first
+window in two processes, the first one ends, and a stranger gets its id. Fails if leakrec records nothing, or if the
+stranger has probes in its libc, that of LIBC_DIRECTORY, while the window is open."""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+SYS_CLONE3 = 435
+libc = ctypes.CDLL(None, use_errno=True)
+leakrec, waits, directory = sys.argv[1:]
+
+
+def text_of(path):
+    try:
+        with open(path, encoding="utf8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def wait_for(condition):
+    until = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > until:
+            raise TimeoutError
+        time.sleep(0.001)
+
+
+def sleeper(pid=0):
+    """A child that sleeps, with the id pid if that is not 0."""
+    ids = (ctypes.c_int * 1)(pid)
+    # struct clone_args, linux/sched.h: the fifth field is exit_signal, the last ones are set_tid and set_tid_size.
+    args = (ctypes.c_uint64 * 10)(0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(ids) if pid else 0,
+                                  1 if pid else 0)
+    child = libc.syscall(SYS_CLONE3, args, ctypes.sizeof(args))
+    if child == 0:
+        os.execvpe("sleep", ["sleep", "1000"], {**os.environ, "LD_LIBRARY_PATH": directory})
+    if child < 0:
+        sys.exit("clone3: " + os.strerror(ctypes.get_errno()))
+    wait_for(lambda: text_of(f"/proc/{child}/comm") == "sleep\n" and " S " in text_of(f"/proc/{child}/stat"))
+    return child
+
+
+def slot(pid):
+    """Where the target table has it, and so when it is linked (target_slot())."""
+    return (pid * 2654435761 & 0xFFFFFFFF) >> 16 & 1023
+
+
+def is_probed(pid):
+    for line in text_of(f"/proc/{pid}/maps").splitlines():
+        fields = line.split()
+        if fields[1] != "r-xp" or not fields[-1].startswith(directory + "/libc.so"):
+            continue
+        start, end = (int(part, 16) for part in fields[0].split("-"))
+        with open(f"/proc/{pid}/mem", "rb") as memory, open(fields[-1], "rb") as file:
+            memory.seek(start)
+            file.seek(int(fields[2], 16))
+            return memory.read(end - start) != file.read(end - start)
+    sys.exit("no libc")
+
+
+first, second = sorted((sleeper(), sleeper()), key=slot)
+with open("leakrec.err", "w", encoding="utf8") as errors:
+    recorder = subprocess.Popen([leakrec, "--budget", "50%", "-p", f"{first},{second}", "-o", "/dev/null"],
+                                env={**os.environ, "LD_PRELOAD": waits, "WAITS_AT": "link"}, stderr=errors)
+# Its leak-calibrate waits first.
+wait_for(lambda: os.path.exists("waiting"))
+os.unlink("waiting")
+wait_for(lambda: os.path.exists("waiting"))
+os.kill(first, signal.SIGKILL)
+os.waitpid(first, 0)
+sleeper(first)
+os.unlink("waiting")
+wait_for(lambda: ": recording " in text_of("leakrec.err") or recorder.poll() is not None)
+wait_for(lambda: is_probed(second) or recorder.poll() is not None)
+stranger_is_probed = is_probed(first)
+recorder.send_signal(signal.SIGINT)
+status = recorder.wait()
+for pid in first, second:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+if status or stranger_is_probed:
+    sys.exit(f"status {status}, the stranger has probes: {stranger_is_probed}, " + text_of("leakrec.err"))
