@@ -2,6 +2,7 @@
 #include "unwind/frames/cfi_guard.h"
 
 #include "common/elf/elf_file.h"
+#include "common/elf/elf_section.h"
 
 #include <dwarf.h>
 #include <gelf.h>
@@ -350,13 +351,20 @@ static bool find_by_sections(struct cfi_guard *guard, Elf *elf, size_t names)
 	return true;
 }
 
+/*
+ * True for the files that are unwound. Others have addresses of other sizes, and may come as debug
+ * files.
+ */
+static bool is_known_kind(const unsigned char *ident)
+{
+	return ident && ident[EI_CLASS] == ELFCLASS64 && ident[EI_DATA] == ELFDATA2LSB;
+}
+
 /* Without a table, libdw may come to any entry. */
 static void finish(struct cfi_guard *guard, bool is_good)
 {
-	if (guard->frames && !guard->frames->d_buf)
-		guard->frames = NULL;
-	guard->is_refused = !is_good || !guard->ident ||
-			    (guard->frames && !guard->table && !are_trusted(guard));
+	guard->is_refused = !is_good || !is_known_kind(guard->ident) || !guard->frames ||
+			    !guard->frames->d_buf || (!guard->table && !are_trusted(guard));
 }
 
 void cfi_guard_init_eh(struct cfi_guard *guard, Elf *elf)
@@ -372,28 +380,40 @@ void cfi_guard_init_eh(struct cfi_guard *guard, Elf *elf)
 		       names ? find_by_sections(guard, elf, names) : find_by_segment(guard, elf));
 }
 
+/*
+ * True if libdw might take the section for .debug_frame: there are names for compressed, split and
+ * intermediate ones. Relocations of one, which some linked files have, it takes for nothing.
+ */
+static bool is_debug_frame(const char *name)
+{
+	return name && strstr(name, "debug_frame") && strncmp(name, ".rel", 4) != 0;
+}
+
+/* Which of several libdw uses depends on much (dwarf_begin_elf.c): linkers make one. */
+static bool find_debug_frames(struct cfi_guard *guard, Elf *elf)
+{
+	struct elf_section section = {0};
+
+	while (elf_section_next(elf, &section)) {
+		const char *name = section.name;
+
+		if (section.header.sh_type == SHT_NOBITS || !is_debug_frame(name))
+			continue;
+		if (guard->frames || section.header.sh_flags & SHF_GROUP ||
+		    (strcmp(name, ".debug_frame") != 0 && strcmp(name, ".zdebug_frame") != 0))
+			return false;
+		/* libdw has expanded it. */
+		guard->frames = elf_getdata(section.handle, NULL);
+	}
+	return true;
+}
+
 void cfi_guard_init_debug(struct cfi_guard *guard, Dwarf *dwarf)
 {
 	Elf *elf = dwarf ? dwarf_getelf(dwarf) : NULL;
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
 
-	*guard = (struct cfi_guard){0};
-	if (!elf || elf_getshdrstrndx(elf, &names))
-		return;
-	guard->ident = (const unsigned char *)elf_getident(elf, NULL);
-	/* libdw has expanded it. */
-	while (!guard->frames && (section = elf_nextscn(elf, section))) {
-		const char *name = gelf_getshdr(section, &header)
-					   ? elf_strptr(elf, names, header.sh_name)
-					   : NULL;
-
-		if (name && header.sh_type != SHT_NOBITS &&
-		    (strcmp(name, ".debug_frame") == 0 || strcmp(name, ".zdebug_frame") == 0))
-			guard->frames = elf_getdata(section, NULL);
-	}
-	finish(guard, true);
+	*guard = (struct cfi_guard){.ident = (const unsigned char *)elf_getident(elf, NULL)};
+	finish(guard, elf && find_debug_frames(guard, elf));
 }
 
 bool cfi_guard_allows_debug(Elf *elf)
@@ -431,7 +451,7 @@ bool cfi_guard_allows(const struct cfi_guard *guard, uint64_t vaddr)
 	Dwarf_Off next;
 	uint64_t offset;
 
-	if (guard->is_refused || !guard->frames || !guard->table)
+	if (guard->is_refused || !guard->table)
 		return !guard->is_refused;
 	return !search_table(guard, vaddr, &offset) ||
 	       read_entry(guard, offset, &next, &entry) != 0 || dwarf_cfi_cie_p(&entry) ||

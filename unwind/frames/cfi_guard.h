@@ -6,7 +6,8 @@
  * no machine has, and very long ones, are kept from it.
  *
  * The guard finds the entry of an address as libdw does. Where libdw can do so in several ways, a
- * file must take the one that linkers take.
+ * file must take the one that linkers take. What the guard does not find is refused: ask it only
+ * for tables that libdw has found.
  */
 #ifndef LEAKTOOLS_UNWIND_CFI_GUARD_H
 #define LEAKTOOLS_UNWIND_CFI_GUARD_H
@@ -20,7 +21,7 @@
 
 struct cfi_guard {
 	const unsigned char *ident; /* of the ELF file */
-	Elf_Data *frames;	    /* .eh_frame or .debug_frame; NULL: there is none */
+	Elf_Data *frames;	    /* .eh_frame or .debug_frame */
 	bool is_eh;
 	/* .eh_frame_hdr: NULL: libdw reads one entry after the other */
 	const uint8_t *table;

@@ -16,6 +16,7 @@
 #define ARM64_MASK    0x1ffffffffull
 #define LOAD_ADDRESS  0x7f0000000000ull
 #define STACK_ADDRESS 0x7ffc00000000ull
+#define CPU_SECONDS   20
 
 static void write_file(const char *path, const void *content, size_t size)
 {
@@ -80,6 +81,100 @@ static void hostile_call_frames(void **state)
 	assert_in_range(usage.ru_maxrss, 1, 1 << 20); /* KiB; ASan takes some */
 }
 
+/* A section that is added to a made file. */
+struct added_section {
+	const char *name;
+	uint32_t type;
+	uint64_t flags;
+	const void *data;
+	size_t size;
+	uint32_t link;	    /* another one's number, from 1 */
+	size_t entry_bytes; /* of a table */
+	size_t nr_copies;   /* headers besides the first one */
+};
+
+/* Makes a file with call frame information, and the sections. */
+static void write_sections(const char *path, const struct added_section *added, size_t nr)
+{
+	size_t size = FRAME_FILE_MAX + 8192, nr_headers = nr + 2, at = FRAME_FILE_MAX, names = 1;
+
+	for (size_t i = 0; i < nr; i++) {
+		size += added[i].size + 8;
+		nr_headers += added[i].nr_copies;
+	}
+	_cleanup_free_ uint8_t *file = calloc(1, size + nr_headers * sizeof(Elf64_Shdr));
+	Elf64_Ehdr *header = (Elf64_Ehdr *)file;
+	_cleanup_free_ Elf64_Shdr *headers = calloc(nr_headers, sizeof(*headers));
+	Elf64_Shdr *last = headers + nr;
+
+	assert_true(file && headers);
+	frame_file_make(&frame_entries[0], file);
+	for (size_t i = 0; i < nr; i++) {
+		headers[i + 1] = (Elf64_Shdr){.sh_name = (uint32_t)names,
+					      .sh_type = added[i].type,
+					      .sh_flags = added[i].flags,
+					      .sh_offset = at,
+					      .sh_size = added[i].size,
+					      .sh_link = added[i].link,
+					      .sh_entsize = added[i].entry_bytes};
+		names += strlen(added[i].name) + 1;
+		if (added[i].size)
+			memcpy(file + at, added[i].data, added[i].size);
+		at = (at + added[i].size + 7) & ~(size_t)7;
+	}
+	for (size_t i = 0; i < nr; i++)
+		for (size_t j = 0; j < added[i].nr_copies; j++)
+			*++last = headers[i + 1];
+	*++last = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = names};
+	for (size_t i = 0; i < nr; i++)
+		strcpy((char *)file + at + headers[i + 1].sh_name, added[i].name);
+	at = (at + names + 7) & ~(size_t)7;
+	memcpy(file + at, headers, nr_headers * sizeof(*headers));
+	header->e_shoff = at;
+	header->e_shnum = (Elf64_Half)nr_headers;
+	header->e_shstrndx = (Elf64_Half)(nr_headers - 1);
+	write_file(path, file, at + nr_headers * sizeof(*headers));
+}
+
+#define BESIDE (FRAME_FILE_INSIDE + 0x60) /* an address that .eh_frame has no row for */
+
+/* Unwinds a stack at @address of the file in a child. Returns the most memory that it had, in KiB.
+ */
+static long unwind_file(const char *path, uint64_t address)
+{
+	static uint64_t bytes[64];
+	const uint64_t registers[20] = {
+		[6] = STACK_ADDRESS, [7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + address};
+	const struct stack_dump dump = {
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.regs_mask = X86_MASK,
+		.regs = registers,
+		.bytes = (const uint8_t *)bytes,
+		.nr_bytes = sizeof(bytes),
+	};
+	struct stack_mapping mapping = {
+		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = path};
+	struct stack_store *store;
+	struct rusage usage;
+	pid_t child;
+	uint32_t id;
+	int status;
+
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	assert_int_equal(stack_store_map(store, &mapping), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		/* Seconds; they would be minutes. */
+		setrlimit(RLIMIT_CPU, &(struct rlimit){CPU_SECONDS, CPU_SECONDS});
+		_exit(stack_store_add_dump(store, 1, &dump, &id) != 0);
+	}
+	assert_int_equal(wait4(child, &status, 0, &usage), child);
+	assert_int_equal(status, 0);
+	stack_store_destroy(store);
+	return usage.ru_maxrss;
+}
+
 #define EXPANDED (256u << 20)
 
 /* Compresses EXPANDED zeros. Returns how many bytes are at @ret, of at most @room. */
@@ -99,73 +194,157 @@ static size_t compress_zeros(uint8_t *ret, size_t room)
 	return stream.total_out;
 }
 
-/* Writes a file with call frame information, and with compressed debugging information. */
-static void write_compressed(const char *path)
+static long own_kib(void)
 {
-	static const char names[] = "\0.debug_info\0.shstrtab";
-	static uint8_t file[4 << 20];
-	const Elf64_Chdr compression = {
-		.ch_type = ELFCOMPRESS_ZLIB, .ch_size = EXPANDED, .ch_addralign = 1};
-	Elf64_Ehdr *header = (Elf64_Ehdr *)file;
-	Elf64_Shdr sections[3] = {
-		[1] = {.sh_name = 1,
-		       .sh_type = SHT_PROGBITS,
-		       .sh_flags = SHF_COMPRESSED,
-		       .sh_offset = FRAME_FILE_MAX},
-		[2] = {.sh_name = 13, .sh_type = SHT_STRTAB, .sh_size = sizeof(names)},
-	};
-	size_t at = FRAME_FILE_MAX;
+	struct rusage usage;
 
-	frame_file_make(&frame_entries[0], file);
-	memcpy(file + at, &compression, sizeof(compression));
-	at += sizeof(compression);
-	at += compress_zeros(file + at, sizeof(file) - 4096 - at);
-	sections[1].sh_size = at - FRAME_FILE_MAX;
-	sections[2].sh_offset = at;
-	memcpy(file + at, names, sizeof(names));
-	at = (at + sizeof(names) + 7) & ~(size_t)7;
-	memcpy(file + at, sections, sizeof(sections));
-	header->e_shoff = at;
-	header->e_shnum = ARRAY_SIZE(sections);
-	header->e_shstrndx = 2;
-	write_file(path, file, at + sizeof(sections));
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	return usage.ru_maxrss;
 }
 
 /* Where .eh_frame has no row, debugging information is asked, but not at any price. */
 static void compressed_debug_information(void **state)
 {
-	static uint64_t bytes[64];
-	uint64_t registers[20] = {[6] = STACK_ADDRESS,
-				  [7] = STACK_ADDRESS,
-				  [8] = LOAD_ADDRESS + FRAME_FILE_INSIDE + 0x60};
-	const struct stack_dump dump = {
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.regs_mask = X86_MASK,
-		.regs = registers,
-		.bytes = (const uint8_t *)bytes,
-		.nr_bytes = sizeof(bytes),
-	};
-	const char *path = in_dir("file");
-	struct stack_mapping mapping = {
-		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = path};
-	struct stack_store *store;
-	struct rusage before, usage;
-	pid_t child;
-	uint32_t id;
-	int status;
+	static uint8_t content[4 << 20];
+	const Elf64_Chdr compression = {
+		.ch_type = ELFCOMPRESS_ZLIB, .ch_size = EXPANDED, .ch_addralign = 1};
+	struct added_section section = {.name = ".debug_info",
+					.type = SHT_PROGBITS,
+					.flags = SHF_COMPRESSED,
+					.data = content,
+					.size = sizeof(compression)};
 
-	write_compressed(path);
-	assert_int_equal(stack_store_create(NULL, &store), 0);
-	assert_int_equal(stack_store_map(store, &mapping), 0);
-	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(stack_store_add_dump(store, 1, &dump, &id) != 0);
-	assert_int_equal(wait4(child, &status, 0, &usage), child);
-	assert_int_equal(status, 0);
-	assert_in_range(usage.ru_maxrss, 1, before.ru_maxrss + EXPANDED / 2 / 1024); /* KiB */
-	stack_store_destroy(store);
+	memcpy(content, &compression, sizeof(compression));
+	section.size += compress_zeros(content + section.size, sizeof(content) - section.size);
+	write_sections(in_dir("file"), &section, 1);
+	assert_in_range(unwind_file(in_dir("file"), BESIDE), 1, own_kib() + EXPANDED / 2 / 1024);
+}
+
+static void put(uint8_t **at, const void *bytes, size_t nr)
+{
+	memcpy(*at, bytes, nr);
+	*at += nr;
+}
+
+#define FRAMES_MAX 128
+
+/* Makes a .debug_frame with one entry, for BESIDE. Returns its size. */
+static size_t make_debug_frames(const struct frame_entry *entry, uint8_t ret[static FRAMES_MAX])
+{
+	/* Its size and number, version 1, no augmentation; alignments 1 and -8; the return address;
+	 * def_cfa rsp, 8; the return address at CFA - 8; a nop. */
+	static const uint8_t common[] = {16, 0,	   0,  0,    0xff, 0xff, 0xff, 0xff, 1, 0,
+					 1,  0x78, 16, 0x0c, 7,	   8,	 0x90, 1,    0, 0};
+	const uint32_t head[] = {20 + entry->nr, 0};
+	const uint64_t range[] = {BESIDE, 16};
+	uint8_t *at = ret;
+
+	put(&at, common, sizeof(common));
+	put(&at, head, sizeof(head));
+	put(&at, range, sizeof(range));
+	put(&at, entry->instructions, entry->nr);
+	return (size_t)(at - ret);
+}
+
+static const struct frame_entry *find_entry(const char *name)
+{
+	for (size_t i = 0; i < FRAME_NR_ENTRIES; i++)
+		if (strcmp(frame_entries[i].name, name) == 0)
+			return &frame_entries[i];
+	fail();
+	return NULL;
+}
+
+#define FRAMES_IN(NAME, FLAGS, DATA, SIZE)                                                         \
+	{                                                                                          \
+		.name = (NAME), .type = SHT_PROGBITS, .flags = (FLAGS), .data = (DATA),            \
+		.size = (SIZE)                                                                     \
+	}
+
+/* Of several sections, libdw's .debug_frame is not the first of that name: one takes 2 GiB. */
+static void hidden_debug_frames(void **state)
+{
+	uint8_t good[FRAMES_MAX], bad[FRAMES_MAX];
+	const size_t nr_good = make_debug_frames(find_entry("offset"), good);
+	const size_t nr_bad = make_debug_frames(find_entry("register"), bad);
+	const Elf64_Chdr damaged = {.ch_type = ELFCOMPRESS_ZLIB, .ch_size = 64, .ch_addralign = 1};
+	const struct added_section files[][2] = {
+		{FRAMES_IN(".debug_frame", 0, bad, nr_bad)},
+		{FRAMES_IN(".debug_frame.dwo", 0, bad, nr_bad)},
+		{FRAMES_IN(".gnu.debuglto_.debug_frame", 0, bad, nr_bad)},
+		{FRAMES_IN(".debug_frame", SHF_GROUP, good, nr_good),
+		 FRAMES_IN(".debug_frame", 0, bad, nr_bad)},
+		{FRAMES_IN(".debug_frame", 0, good, 0), FRAMES_IN(".debug_frame", 0, bad, nr_bad)},
+		{FRAMES_IN(".debug_frame", SHF_COMPRESSED, &damaged, sizeof(damaged)),
+		 FRAMES_IN(".debug_frame", 0, bad, nr_bad)},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		write_sections(in_dir("file"), files[i], files[i][1].name ? 2 : 1);
+		assert_in_range(unwind_file(in_dir("file"), BESIDE), 1, 1 << 20);
+	}
+}
+
+/* A debug file whose addresses have 4 bytes: so the entry's instructions begin earlier. */
+static void small_debug_file(void **state)
+{
+	static const char names[] = "\0.debug_frame\0.shstrtab";
+	const struct frame_entry *entry = find_entry("register");
+	struct {
+		Elf32_Ehdr header;
+		Elf32_Phdr segment;
+		Elf32_Shdr sections[3];
+		uint8_t frames[FRAMES_MAX];
+		char names[sizeof(names)];
+	} file = {
+		.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS32, ELFDATA2LSB,
+				       EV_CURRENT},
+			   .e_type = ET_DYN,
+			   .e_machine = EM_X86_64,
+			   .e_version = EV_CURRENT,
+			   .e_phoff = sizeof(Elf32_Ehdr),
+			   .e_shoff = sizeof(Elf32_Ehdr) + sizeof(Elf32_Phdr),
+			   .e_ehsize = sizeof(Elf32_Ehdr),
+			   .e_phentsize = sizeof(Elf32_Phdr),
+			   .e_phnum = 1,
+			   .e_shentsize = sizeof(Elf32_Shdr),
+			   .e_shnum = 3,
+			   .e_shstrndx = 2},
+	};
+	struct {
+		char name[12];
+		uint32_t checksum;
+	} link = {.name = "file.debug"};
+	const struct added_section section = {.name = ".gnu_debuglink",
+					      .type = SHT_PROGBITS,
+					      .data = &link,
+					      .size = sizeof(link)};
+	const uint32_t range[] = {BESIDE, 16};
+	uint8_t main_file[FRAME_FILE_MAX];
+	size_t size = make_debug_frames(entry, file.frames), at = 28;
+
+	memcpy(file.frames + at, range, sizeof(range));
+	memcpy(file.frames + at + sizeof(range), entry->instructions, entry->nr);
+	memset(file.frames + at + sizeof(range) + entry->nr, 0, 16 - sizeof(range));
+	memcpy(file.names, names, sizeof(names));
+	/* libdwfl compares where the first segments end. */
+	file.segment.p_type = PT_LOAD;
+	file.segment.p_memsz = (Elf32_Word)frame_file_make(&frame_entries[0], main_file);
+	file.sections[1] =
+		(Elf32_Shdr){.sh_name = 1,
+			     .sh_type = SHT_PROGBITS,
+			     .sh_offset = (Elf32_Off)((char *)file.frames - (char *)&file),
+			     .sh_size = (Elf32_Word)size};
+	file.sections[2] =
+		(Elf32_Shdr){.sh_name = 14,
+			     .sh_type = SHT_STRTAB,
+			     .sh_offset = (Elf32_Off)((char *)file.names - (char *)&file),
+			     .sh_size = sizeof(names)};
+	link.checksum = (uint32_t)crc32(0, (const uint8_t *)&file, sizeof(file));
+	write_file(in_dir("file.debug"), &file, sizeof(file));
+	write_sections(in_dir("file"), &section, 1);
+	assert_in_range(unwind_file(in_dir("file"), BESIDE), 1, 1 << 20);
+	assert_int_equal(unlink(in_dir("file.debug")), 0);
 }
 
 static void copy_self(const char *path)
@@ -226,64 +405,25 @@ static void truncated_files(void **state)
 /* Looks for one function among many symbols, whose names have no end. */
 static void endless_names(void **state)
 {
-	static const char names[] = "\0.gopclntab\0.symtab\0.strtab\0.shstrtab";
-	static uint64_t bytes[64];
-	const uint64_t registers[20] = {
-		[6] = STACK_ADDRESS, [7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + FRAME_FILE_INSIDE};
-	const struct stack_dump dump = {
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.regs_mask = X86_MASK,
-		.regs = registers,
-		.bytes = (const uint8_t *)bytes,
-		.nr_bytes = sizeof(bytes),
+	_cleanup_free_ Elf64_Sym *symbols = calloc(NR_SYMBOLS, sizeof(*symbols));
+	_cleanup_free_ char *strings = malloc(STRING_BYTES);
+	const struct added_section sections[] = {
+		{.name = ".gopclntab", .type = SHT_PROGBITS},
+		{.name = ".symtab",
+		 .type = SHT_SYMTAB,
+		 .data = symbols,
+		 .size = NR_SYMBOLS * sizeof(*symbols),
+		 .link = 3,
+		 .entry_bytes = sizeof(*symbols)},
+		{.name = ".strtab", .type = SHT_STRTAB, .data = strings, .size = STRING_BYTES},
 	};
-	const uint64_t symbols_at = FRAME_FILE_MAX;
-	const uint64_t strings_at = symbols_at + NR_SYMBOLS * sizeof(Elf64_Sym);
-	const uint64_t names_at = strings_at + STRING_BYTES;
-	const uint64_t sections_at = (names_at + sizeof(names) + 7) & ~7ull;
-	const Elf64_Shdr sections[] = {
-		{0},
-		{.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_size = 8},
-		{.sh_name = 12,
-		 .sh_type = SHT_SYMTAB,
-		 .sh_offset = symbols_at,
-		 .sh_size = strings_at - symbols_at,
-		 .sh_entsize = sizeof(Elf64_Sym),
-		 .sh_link = 3},
-		{.sh_name = 20,
-		 .sh_type = SHT_STRTAB,
-		 .sh_offset = strings_at,
-		 .sh_size = STRING_BYTES},
-		{.sh_name = 28,
-		 .sh_type = SHT_STRTAB,
-		 .sh_offset = names_at,
-		 .sh_size = sizeof(names)},
-	};
-	_cleanup_free_ uint8_t *file = calloc(1, sections_at + sizeof(sections));
-	Elf64_Ehdr *header = (Elf64_Ehdr *)file;
-	struct stack_mapping mapping = {
-		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = in_dir("file")};
-	struct stack_store *store;
-	uint32_t id;
 
-	assert_non_null(file);
-	frame_file_make(&frame_entries[0], file);
-	header->e_shoff = sections_at;
-	header->e_shnum = ARRAY_SIZE(sections);
-	header->e_shstrndx = ARRAY_SIZE(sections) - 1;
+	assert_true(symbols && strings);
 	for (size_t i = 0; i < NR_SYMBOLS; i++)
-		((Elf64_Sym *)(file + symbols_at))[i].st_name = 1;
-	memset(file + strings_at + 1, 'a', STRING_BYTES - 1);
-	memcpy(file + names_at, names, sizeof(names));
-	memcpy(file + sections_at, sections, sizeof(sections));
-	write_file(mapping.path, file, sections_at + sizeof(sections));
-	/* It would take an hour. */
-	alarm(300);
-	assert_int_equal(stack_store_create(NULL, &store), 0);
-	assert_int_equal(stack_store_map(store, &mapping), 0);
-	assert_int_equal(stack_store_add_dump(store, 1, &dump, &id), 0);
-	stack_store_destroy(store);
-	alarm(0);
+		symbols[i].st_name = 1;
+	memset(strings, 'a', STRING_BYTES);
+	write_sections(in_dir("file"), sections, ARRAY_SIZE(sections));
+	unwind_file(in_dir("file"), FRAME_FILE_INSIDE);
 }
 
 static int setup(void **state)
@@ -302,6 +442,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hostile_call_frames),
 		cmocka_unit_test(compressed_debug_information),
+		cmocka_unit_test(hidden_debug_frames),
+		cmocka_unit_test(small_debug_file),
 		cmocka_unit_test(truncated_files),
 		cmocka_unit_test(endless_names),
 	};
