@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/elf/elf_section.h"
 
+/* The largest programs have 3 million symbols. */
+#define MAX_SYMBOLS_BYTES ((1u << 22) * sizeof(Elf64_Sym))
+
 bool elf_section_next(Elf *elf, struct elf_section *section)
 {
 	size_t names;
@@ -27,4 +30,33 @@ bool elf_section_has_strings(Elf *elf, size_t number)
 	data = elf_rawdata(section, NULL);
 	return data && data->d_buf && data->d_size > 0 &&
 	       ((const char *)data->d_buf)[data->d_size - 1] == '\0';
+}
+
+bool elf_symbol_table_find(Elf *elf, uint32_t type, struct elf_symbol_table *ret)
+{
+	struct elf_section section = {0};
+
+	*ret = (struct elf_symbol_table){.elf = elf};
+	while (elf_section_next(elf, &section)) {
+		const GElf_Shdr *header = &section.header;
+
+		if (header->sh_type != type)
+			continue;
+		if (header->sh_size > MAX_SYMBOLS_BYTES ||
+		    !elf_section_has_strings(elf, header->sh_link))
+			return false;
+		ret->data = elf_getdata(section.handle, NULL);
+		ret->nr = ret->data && header->sh_entsize ? ret->data->d_size / header->sh_entsize
+							  : 0;
+		ret->strings = header->sh_link;
+		return true;
+	}
+	return false;
+}
+
+const char *elf_symbol_table_read(const struct elf_symbol_table *table, size_t at, GElf_Sym *ret)
+{
+	return gelf_getsym(table->data, (int)at, ret)
+		       ? elf_strptr(table->elf, table->strings, ret->st_name)
+		       : NULL;
 }

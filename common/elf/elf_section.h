@@ -5,6 +5,7 @@
 
 #include <gelf.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Zeroed, it comes before the first section. */
 struct elf_section {
@@ -22,5 +23,22 @@ bool elf_section_next(Elf *elf, struct elf_section *section);
  * for each name, which takes hours if the file is made for that.
  */
 bool elf_section_has_strings(Elf *elf, size_t number);
+
+/* A symbol table whose names may be read. */
+struct elf_symbol_table {
+	Elf *elf;
+	Elf_Data *data;
+	size_t nr, strings;
+};
+
+/*
+ * Finds the table of @type, SHT_DYNSYM or SHT_SYMTAB. A linked file has one of each (gABI,
+ * "Sections"); a hostile one may have tens of thousands of the same bytes, and sizes that libelf
+ * would allocate. So it is the first one, if it has a plausible size.
+ */
+bool elf_symbol_table_find(Elf *elf, uint32_t type, struct elf_symbol_table *ret);
+
+/* Reads the symbol @at, which is less than nr. Returns its name, or NULL. */
+const char *elf_symbol_table_read(const struct elf_symbol_table *table, size_t at, GElf_Sym *ret);
 
 #endif

@@ -10,11 +10,12 @@
 
 #define MAX_REGISTER   1023 /* AArch64 has numbers up to 127; libdw makes 8 KiB of this one */
 #define MAX_REMEMBERED 64   /* states at a time */
-#define MAX_PROGRAM                                                                                \
-	(1u << 20)	       /* bytes of an entry; those of the longest functions have 100 KiB   \
-				*/
-#define MAX_ENTRIES (4u << 20) /* that are read one after the other */
-#define MAX_NUMBER  5	       /* bytes of a LEB128 number of 32 bits */
+#define MAX_EXPRESSION 1024 /* bytes; libdw keeps 32 bytes for each */
+#define MAX_PROGRAM    (256u << 10) /* bytes; those of the longest functions have 100 KiB */
+#define MAX_NUMBER     5	    /* bytes of a LEB128 number of 32 bits */
+/* Without a table: entries, of which libdw keeps 100 bytes each, and bytes to look at. */
+#define MAX_ENTRIES (1u << 18)
+#define MAX_CHECKED (64u << 20)
 
 /* A program of call frame instructions (DWARF 5, 6.4.2). */
 struct program {
@@ -65,7 +66,7 @@ static bool skip_block(struct program *program)
 {
 	uint64_t size;
 
-	return read_number(program, &size) && skip(program, size);
+	return read_number(program, &size) && size <= MAX_EXPRESSION && skip(program, size);
 }
 
 static bool remember(struct program *program)
@@ -205,8 +206,12 @@ static bool read_augmentation(const Dwarf_CIE *common, unsigned *ret)
 	return true;
 }
 
-/* True if libdw may execute the entry (FDE), and the common one (CIE) that it names. */
-static bool is_trusted_entry(const struct cfi_guard *guard, const Dwarf_FDE *entry)
+/*
+ * True if libdw may execute the entry (FDE), and the common one (CIE) that it names, whose size is
+ * added to *@checked.
+ */
+static bool is_trusted_entry(const struct cfi_guard *guard, const Dwarf_FDE *entry,
+			     uint64_t *checked)
 {
 	struct program program = {.at = entry->start, .end = entry->end};
 	Dwarf_CFI_Entry common;
@@ -217,8 +222,9 @@ static bool is_trusted_entry(const struct cfi_guard *guard, const Dwarf_FDE *ent
 	/* What libdw does not read, it does not execute. */
 	if (read_entry(guard, entry->CIE_pointer, &next, &common) != 0 || !dwarf_cfi_cie_p(&common))
 		return true;
-	if (program.at > program.end || !read_augmentation(&common.cie, &bytes) ||
-	    !skip(&program, 2 * (uint64_t)bytes))
+	*checked += next - entry->CIE_pointer;
+	if (next - entry->CIE_pointer > MAX_PROGRAM || program.at > program.end ||
+	    !read_augmentation(&common.cie, &bytes) || !skip(&program, 2 * (uint64_t)bytes))
 		return false;
 	if (common.cie.augmentation[0] && (!read_number(&program, &size) || !skip(&program, size)))
 		return false;
@@ -226,19 +232,22 @@ static bool is_trusted_entry(const struct cfi_guard *guard, const Dwarf_FDE *ent
 	       is_trusted(common.cie.initial_instructions, common.cie.initial_instructions_end);
 }
 
-/* True if that holds for all entries. */
+/* True if that holds for all entries, and they are not too many. */
 static bool are_trusted(const struct cfi_guard *guard)
 {
-	Dwarf_Off offset = 0, next;
+	Dwarf_Off offset = 0, next = 0;
+	uint64_t checked = 0;
 
-	for (size_t i = 0; i < MAX_ENTRIES; i++, offset = next) {
+	for (size_t i = 0; i < MAX_ENTRIES && checked <= MAX_CHECKED; i++, offset = next) {
 		Dwarf_CFI_Entry entry;
 		int result = read_entry(guard, offset, &next, &entry);
 
 		/* libdw passes over a bad entry, unless it has no end. */
 		if (result > 0 || (result < 0 && next == offset))
 			return true;
-		if (result == 0 && !dwarf_cfi_cie_p(&entry) && !is_trusted_entry(guard, &entry.fde))
+		checked += next - offset;
+		if (result == 0 && !dwarf_cfi_cie_p(&entry) &&
+		    !is_trusted_entry(guard, &entry.fde, &checked))
 			return false;
 	}
 	return false;
@@ -449,11 +458,11 @@ bool cfi_guard_allows(const struct cfi_guard *guard, uint64_t vaddr)
 {
 	Dwarf_CFI_Entry entry;
 	Dwarf_Off next;
-	uint64_t offset;
+	uint64_t offset, checked = 0;
 
 	if (guard->is_refused || !guard->table)
 		return !guard->is_refused;
 	return !search_table(guard, vaddr, &offset) ||
 	       read_entry(guard, offset, &next, &entry) != 0 || dwarf_cfi_cie_p(&entry) ||
-	       is_trusted_entry(guard, &entry.fde);
+	       is_trusted_entry(guard, &entry.fde, &checked);
 }

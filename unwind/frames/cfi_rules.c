@@ -9,7 +9,6 @@
 #include "unwind/modules/module_segments.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -130,21 +129,32 @@ static void load_vdso(struct cfi_rules *rules, struct module_cfi *cfi)
 #endif
 }
 
+/* Only programs that Go's linker made have this function, and the section. */
+static bool is_go(Elf *elf)
+{
+	struct elf_section section = {0};
+
+	while (elf_section_next(elf, &section))
+		if (section.name && strcmp(section.name, ".gopclntab") == 0)
+			return true;
+	return false;
+}
+
 /*
  * runtime.asmcgocall() calls C on the thread's own stack. By the CFI its caller is there, too, but
  * that is on the goroutine's (Go 1.19, src/runtime/asm_amd64.s).
  */
-static void note_symbols(struct module_cfi *cfi, Elf_Scn *section, const GElf_Shdr *header,
-			 Elf *elf)
+static void find_switch(struct module_cfi *cfi)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t nr = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+	GElf_Addr bias;
+	Elf *elf = cfi->module ? dwfl_module_getelf(cfi->module, &bias) : NULL;
+	struct elf_symbol_table table;
 	GElf_Sym symbol;
 
-	if (!elf_section_has_strings(elf, header->sh_link))
+	if (!elf || !is_go(elf) || !elf_symbol_table_find(elf, SHT_SYMTAB, &table))
 		return;
-	for (size_t i = 0; i < nr && i <= INT_MAX && gelf_getsym(data, (int)i, &symbol); i++) {
-		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+	for (size_t i = 0; i < table.nr; i++) {
+		const char *name = elf_symbol_table_read(&table, i, &symbol);
 
 		if (!name || (strcmp(name, "runtime.asmcgocall") != 0 &&
 			      strcmp(name, "runtime.asmcgocall.abi0") != 0))
@@ -153,31 +163,6 @@ static void note_symbols(struct module_cfi *cfi, Elf_Scn *section, const GElf_Sh
 		cfi->switch_end = symbol.st_value + symbol.st_size;
 		return;
 	}
-}
-
-/* Only programs that Go's linker made have this function, and the section. */
-static void find_switch(struct module_cfi *cfi)
-{
-	GElf_Addr bias;
-	Elf *elf = cfi->module ? dwfl_module_getelf(cfi->module, &bias) : NULL;
-	Elf_Scn *section = NULL, *symbols = NULL;
-	GElf_Shdr header, symbols_header = {0};
-	bool is_go = false;
-	size_t names;
-
-	if (!elf || elf_getshdrstrndx(elf, &names))
-		return;
-	while ((section = elf_nextscn(elf, section)) && gelf_getshdr(section, &header)) {
-		const char *name = elf_strptr(elf, names, header.sh_name);
-
-		is_go |= name && strcmp(name, ".gopclntab") == 0;
-		if (header.sh_type != SHT_SYMTAB)
-			continue;
-		symbols = section;
-		symbols_header = header;
-	}
-	if (is_go && symbols)
-		note_symbols(cfi, symbols, &symbols_header, elf);
 }
 
 static int get_module_cfi(struct cfi_rules *rules, struct module *module, struct module_cfi **ret)

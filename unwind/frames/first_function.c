@@ -5,7 +5,6 @@
 #include "common/scope.h"
 
 #include <gelf.h>
-#include <limits.h>
 #include <string.h>
 
 #define MOVE_MAX_BYTES 5 /* skip_move() */
@@ -28,18 +27,13 @@ static bool skip_move(const uint8_t **at)
 	return skip(at, "\x89\xc7", 2); /* mov %eax,%edi */
 }
 
-static void note_symbols(struct exit_functions *exits, Elf *elf, Elf_Scn *section,
-			 const GElf_Shdr *header)
+static void note_symbols(struct exit_functions *exits, const struct elf_symbol_table *table)
 {
 	static const char *const names[] = {"exit", "pthread_exit", "__pthread_exit"};
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t nr = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
 	GElf_Sym symbol;
 
-	if (!elf_section_has_strings(elf, header->sh_link))
-		return;
-	for (size_t i = 0; i < nr && i <= INT_MAX && gelf_getsym(data, (int)i, &symbol); i++) {
-		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+	for (size_t i = 0; i < table->nr; i++) {
+		const char *name = elf_symbol_table_read(table, i, &symbol);
 
 		/* An undefined symbol is of another library. Its address may be a PLT entry's. */
 		if (!name || symbol.st_shndx == SHN_UNDEF)
@@ -50,16 +44,16 @@ static void note_symbols(struct exit_functions *exits, Elf *elf, Elf_Scn *sectio
 	}
 }
 
-/* Once for each file, which may have any number of symbols. */
+/* Once for each file. */
 static void find_exits(struct exit_functions *exits, Elf *elf)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
+	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
+	struct elf_symbol_table table;
 
 	exits->is_known = true;
-	while ((section = elf_nextscn(elf, section)) && gelf_getshdr(section, &header))
-		if (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB)
-			note_symbols(exits, elf, section, &header);
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (elf_symbol_table_find(elf, types[i], &table))
+			note_symbols(exits, &table);
 }
 
 bool first_function_returns_to(Elf *elf, struct exit_functions *exits, uint64_t file_offset,

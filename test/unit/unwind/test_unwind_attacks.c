@@ -81,6 +81,10 @@ static void hostile_call_frames(void **state)
 	assert_in_range(usage.ru_maxrss, 1, 1 << 20); /* KiB; ASan takes some */
 }
 
+/* Addresses that .eh_frame has no row for. After the second one comes a call of main(). */
+#define BESIDE (FRAME_FILE_INSIDE + 0x60)
+#define CALL   0x300
+
 /* A section that is added to a made file. */
 struct added_section {
 	const char *name;
@@ -109,6 +113,9 @@ static void write_sections(const char *path, const struct added_section *added, 
 
 	assert_true(file && headers);
 	frame_file_make(&frame_entries[0], file);
+	memcpy(file + CALL + 1, "\x89\xc7\xe8", 3); /* mov %eax,%edi; call */
+	((Elf64_Phdr *)(header + 1))->p_filesz = FRAME_FILE_MAX;
+	((Elf64_Phdr *)(header + 1))->p_memsz = FRAME_FILE_MAX;
 	for (size_t i = 0; i < nr; i++) {
 		headers[i + 1] = (Elf64_Shdr){.sh_name = (uint32_t)names,
 					      .sh_type = added[i].type,
@@ -135,8 +142,6 @@ static void write_sections(const char *path, const struct added_section *added, 
 	header->e_shstrndx = (Elf64_Half)(nr_headers - 1);
 	write_file(path, file, at + nr_headers * sizeof(*headers));
 }
-
-#define BESIDE (FRAME_FILE_INSIDE + 0x60) /* an address that .eh_frame has no row for */
 
 /* Unwinds a stack at @address of the file in a child. Returns the most memory that it had, in KiB.
  */
@@ -228,21 +233,40 @@ static void put(uint8_t **at, const void *bytes, size_t nr)
 
 #define FRAMES_MAX 128
 
+/* Puts the common entry (CIE) of a .debug_frame, with @nr_nops more instructions. */
+static void put_common(uint8_t **at, uint32_t nr_nops)
+{
+	/* Its number, version 1, no augmentation; alignments 1 and -8; the return address;
+	 * def_cfa rsp, 8; the return address at CFA - 8; nops. */
+	static const uint8_t common[] = {0xff, 0xff, 0xff, 0xff, 1,    0, 1, 0x78,
+					 16,   0x0c, 7,	   8,	 0x90, 1, 0, 0};
+	const uint32_t size = sizeof(common) + nr_nops;
+
+	put(at, &size, sizeof(size));
+	put(at, common, sizeof(common));
+	memset(*at, 0, nr_nops);
+	*at += nr_nops;
+}
+
+/* Puts an entry for 16 bytes of code. */
+static void put_entry(uint8_t **at, uint64_t code, const void *instructions, uint32_t nr)
+{
+	const uint32_t head[] = {20 + nr, 0};
+	const uint64_t range[] = {code, 16};
+
+	put(at, head, sizeof(head));
+	put(at, range, sizeof(range));
+	if (nr)
+		put(at, instructions, nr);
+}
+
 /* Makes a .debug_frame with one entry, for BESIDE. Returns its size. */
 static size_t make_debug_frames(const struct frame_entry *entry, uint8_t ret[static FRAMES_MAX])
 {
-	/* Its size and number, version 1, no augmentation; alignments 1 and -8; the return address;
-	 * def_cfa rsp, 8; the return address at CFA - 8; a nop. */
-	static const uint8_t common[] = {16, 0,	   0,  0,    0xff, 0xff, 0xff, 0xff, 1, 0,
-					 1,  0x78, 16, 0x0c, 7,	   8,	 0x90, 1,    0, 0};
-	const uint32_t head[] = {20 + entry->nr, 0};
-	const uint64_t range[] = {BESIDE, 16};
 	uint8_t *at = ret;
 
-	put(&at, common, sizeof(common));
-	put(&at, head, sizeof(head));
-	put(&at, range, sizeof(range));
-	put(&at, entry->instructions, entry->nr);
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, entry->instructions, entry->nr);
 	return (size_t)(at - ret);
 }
 
@@ -320,7 +344,6 @@ static void small_debug_file(void **state)
 					      .data = &link,
 					      .size = sizeof(link)};
 	const uint32_t range[] = {BESIDE, 16};
-	uint8_t main_file[FRAME_FILE_MAX];
 	size_t size = make_debug_frames(entry, file.frames), at = 28;
 
 	memcpy(file.frames + at, range, sizeof(range));
@@ -329,7 +352,7 @@ static void small_debug_file(void **state)
 	memcpy(file.names, names, sizeof(names));
 	/* libdwfl compares where the first segments end. */
 	file.segment.p_type = PT_LOAD;
-	file.segment.p_memsz = (Elf32_Word)frame_file_make(&frame_entries[0], main_file);
+	file.segment.p_memsz = FRAME_FILE_MAX;
 	file.sections[1] =
 		(Elf32_Shdr){.sh_name = 1,
 			     .sh_type = SHT_PROGBITS,
@@ -345,6 +368,55 @@ static void small_debug_file(void **state)
 	write_sections(in_dir("file"), &section, 1);
 	assert_in_range(unwind_file(in_dir("file"), BESIDE), 1, 1 << 20);
 	assert_int_equal(unlink(in_dir("file.debug")), 0);
+}
+
+#define LONG_PROGRAM 250000
+#define NR_LONG	     200000
+#define NR_SHORT     1000000
+
+/* Unwinds through a file with this .debug_frame, which ends at @end. */
+static long unwind_frames(uint8_t *frames, const uint8_t *end)
+{
+	const struct added_section section =
+		FRAMES_IN(".debug_frame", 0, frames, (size_t)(end - frames));
+
+	write_sections(in_dir("file"), &section, 1);
+	return unwind_file(in_dir("file"), BESIDE);
+}
+
+/* Without a table, libdw reads one entry after the other. */
+static void many_entries(void **state)
+{
+	_cleanup_free_ uint8_t *frames = malloc(LONG_PROGRAM + (NR_SHORT + 2) * 24);
+	uint8_t *at = frames;
+
+	assert_non_null(frames);
+	/* A long common program for each of them, which would be looked at for a minute */
+	put_common(&at, LONG_PROGRAM);
+	for (size_t i = 0; i < NR_LONG; i++)
+		put_entry(&at, FRAME_FILE_MAX + 16 * i, NULL, 0);
+	unwind_frames(frames, at);
+	/* So many that libdw would take 100 MB */
+	at = frames;
+	put_common(&at, 0);
+	for (size_t i = 0; i < NR_SHORT; i++)
+		put_entry(&at, FRAME_FILE_MAX + 16 * i, NULL, 0);
+	assert_in_range(unwind_frames(frames, at), 1, own_kib() + (32 << 10));
+}
+
+/* libdw makes 32 bytes of each in an expression, and keeps them. */
+static void long_expressions(void **state)
+{
+	static uint8_t frames[LONG_PROGRAM + FRAMES_MAX], program[LONG_PROGRAM];
+	/* def_cfa_expression of 200,000 bytes: nops */
+	static const uint8_t begin[] = {0x0f, 0xc0, 0x9a, 0x0c};
+	uint8_t *at = frames;
+
+	memset(program, 0x96, sizeof(program));
+	memcpy(program, begin, sizeof(begin));
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, program, sizeof(begin) + 200000);
+	assert_in_range(unwind_frames(frames, at), 1, own_kib() + (4 << 10));
 }
 
 static void copy_self(const char *path)
@@ -426,6 +498,28 @@ static void endless_names(void **state)
 	unwind_file(in_dir("file"), FRAME_FILE_INSIDE);
 }
 
+/* Looks for the functions that may end a program in many copies of one table. */
+static void many_symbol_tables(void **state)
+{
+	_cleanup_free_ Elf64_Sym *symbols = calloc(NR_SYMBOLS, sizeof(*symbols));
+	const struct added_section sections[] = {
+		{.name = ".strtab", .type = SHT_STRTAB, .data = "\0a", .size = 3},
+		{.name = ".symtab",
+		 .type = SHT_SYMTAB,
+		 .data = symbols,
+		 .size = NR_SYMBOLS * sizeof(*symbols),
+		 .link = 1,
+		 .entry_bytes = sizeof(*symbols),
+		 .nr_copies = 60000},
+	};
+
+	assert_non_null(symbols);
+	for (size_t i = 0; i < NR_SYMBOLS; i++)
+		symbols[i].st_name = 1;
+	write_sections(in_dir("file"), sections, ARRAY_SIZE(sections));
+	unwind_file(in_dir("file"), CALL);
+}
+
 static int setup(void **state)
 {
 	return scratch_dir_create("unwind-attacks");
@@ -444,8 +538,11 @@ int main(void)
 		cmocka_unit_test(compressed_debug_information),
 		cmocka_unit_test(hidden_debug_frames),
 		cmocka_unit_test(small_debug_file),
+		cmocka_unit_test(many_entries),
+		cmocka_unit_test(long_expressions),
 		cmocka_unit_test(truncated_files),
 		cmocka_unit_test(endless_names),
+		cmocka_unit_test(many_symbol_tables),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
