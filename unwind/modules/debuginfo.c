@@ -200,10 +200,14 @@ void debuginfo_deinit(struct debuginfo *debuginfo)
 Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
 				  const char *file_name, int fd, GElf_Addr base)
 {
+	/* For unwinding, libdwfl is not asked for symbols, so it expands no MiniDebugInfo. */
+	bool is_usable = debuginfo->max_expanded
+				 ? elf_file_is_sane(fd)
+				 : elf_file_expands_well(fd, debuginfo->quiet ? NULL : file_name);
 	Dwfl_Module *module;
 	void **userdata;
 
-	if (!elf_file_expands_well(fd, debuginfo->quiet ? NULL : file_name))
+	if (!is_usable)
 		return NULL;
 	module = dwfl_report_elf(dwfl, name, file_name, fd, base, true);
 

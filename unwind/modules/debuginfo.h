@@ -21,7 +21,8 @@ struct debuginfo_options {
 	const char *debug_dir; /* NULL: none */
 	bool ask_servers;      /* those of DEBUGINFOD_URLS; may take minutes */
 	bool quiet;	       /* do not report refused files */
-	uint64_t max_expanded; /* as in struct debug_file_search */
+	/* As in struct debug_file_search. If not 0, the modules must not be asked for symbols. */
+	uint64_t max_expanded;
 };
 
 struct debuginfo {

@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <sys/resource.h>
 
+#include <lzma.h>
 #include <zlib.h>
 
 #define X86_MASK      0xff0fffull
@@ -223,6 +224,21 @@ static void compressed_debug_information(void **state)
 	section.size += compress_zeros(content + section.size, sizeof(content) - section.size);
 	write_sections(in_dir("file"), &section, 1);
 	assert_in_range(unwind_file(in_dir("file"), BESIDE), 1, own_kib() + EXPANDED / 2 / 1024);
+}
+
+/* Unwinding needs no symbols, so it does not expand a MiniDebugInfo. */
+static void compressed_symbols(void **state)
+{
+	static uint8_t zeros[64 << 20], content[1 << 20];
+	struct added_section section = {
+		.name = ".gnu_debugdata", .type = SHT_PROGBITS, .data = content};
+
+	assert_int_equal(lzma_easy_buffer_encode(0, LZMA_CHECK_NONE, NULL, zeros, sizeof(zeros),
+						 content, &section.size, sizeof(content)),
+			 LZMA_OK);
+	write_sections(in_dir("file"), &section, 1);
+	assert_in_range(unwind_file(in_dir("file"), BESIDE), 1,
+			own_kib() + sizeof(zeros) / 2 / 1024);
 }
 
 static void put(uint8_t **at, const void *bytes, size_t nr)
@@ -536,6 +552,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hostile_call_frames),
 		cmocka_unit_test(compressed_debug_information),
+		cmocka_unit_test(compressed_symbols),
 		cmocka_unit_test(hidden_debug_frames),
 		cmocka_unit_test(small_debug_file),
 		cmocka_unit_test(many_entries),
