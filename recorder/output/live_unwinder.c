@@ -64,7 +64,7 @@ static void set_registers(struct live_unwinder *unwinder, uint64_t mask)
 
 int live_unwinder_create(struct live_unwinder **ret)
 {
-	const struct stack_store_options options = {.own_vdso = true};
+	const struct stack_store_options options = {.own_vdso = true, .limit_time = true};
 	struct live_unwinder *unwinder = calloc(1, sizeof(*unwinder));
 	int err = unwinder ? stack_store_create(&options, &unwinder->stacks) : -ENOMEM;
 

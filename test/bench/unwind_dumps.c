@@ -369,7 +369,8 @@ static int run(struct bench *bench, const char *path)
 	err = dump_unwinder_init(&bench->unwinder, &bench->modules, &bench->debuginfo, false);
 	if (err)
 		return err;
-	dwfl_unwinder_init(&bench->reference, &bench->modules, &bench->debuginfo);
+	dwfl_unwinder_init(&bench->reference, &bench->modules, &bench->debuginfo,
+			   &bench->unwinder.rules.rules.time);
 	err = perf_input_read(fd, path, &consumer, &stats);
 	return err ? err : time_batch(bench);
 }

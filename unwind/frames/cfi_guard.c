@@ -398,7 +398,7 @@ static bool is_debug_frame(const char *name)
 	return name && strstr(name, "debug_frame") && strncmp(name, ".rel", 4) != 0;
 }
 
-/* Which of several libdw uses depends on much (dwarf_begin_elf.c): linkers make one. */
+/* Which of several libdw uses depends on much (libdw/dwarf_begin_elf.c): linkers make one. */
 static bool find_debug_frames(struct cfi_guard *guard, Elf *elf)
 {
 	struct elf_section section = {0};

@@ -361,10 +361,12 @@ static int grow(struct cfi_rules *rules)
 int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file_offset,
 		   const struct cfi_rule **ret)
 {
+	static const struct cfi_rule absent = {.kind = CFI_ABSENT};
 	struct cfi_entry *entry;
 	struct cfi_rule rule;
 	int err;
 
+	rules->is_late = false;
 	if (rules->nr_entries >= CFI_MAX_ENTRIES || HASH_COUNT(rules->known) >= CFI_MAX_RULES)
 		forget(rules);
 	err = grow(rules);
@@ -372,7 +374,13 @@ int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file
 		return err;
 	entry = find_slot(rules, rules->entries, rules->capacity, module->id, file_offset);
 	if (entry->module_id == MODULE_NONE) {
+		rules->is_late = !owner_time_begin(&rules->time, module);
+		if (rules->is_late) {
+			*ret = &absent;
+			return 0;
+		}
 		err = read_rule(rules, module, file_offset, &rule);
+		owner_time_end(&rules->time, module);
 		if (err)
 			return err;
 		entry->rule = intern(rules, &rule);

@@ -14,6 +14,7 @@
 
 #include "unwind/modules/debuginfo.h"
 #include "unwind/modules/module.h"
+#include "unwind/modules/owner_time.h"
 
 /* DWARF's numbers (System V ABI, AMD64 supplement, figure 3.36): rax to r15, return address. */
 #define CFI_NR_REGISTERS   17
@@ -93,6 +94,8 @@ struct cfi_rules {
 	uint64_t seed;		      /* of the hash, so that nobody can prepare collisions */
 	struct cfi_known_rule *known; /* by content */
 	uint64_t epoch;		      /* counts how often the cache was emptied */
+	struct owner_time time;
+	bool is_late; /* the last rule found is a makeshift: there was no time to read it */
 };
 
 /*

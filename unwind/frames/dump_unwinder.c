@@ -12,7 +12,7 @@ int dump_unwinder_init(struct dump_unwinder *unwinder, struct module_table *modu
 	err = rule_unwinder_init(&unwinder->rules, modules, debuginfo, own_vdso);
 	if (err)
 		return err;
-	dwfl_unwinder_init(&unwinder->dwfl, modules, debuginfo);
+	dwfl_unwinder_init(&unwinder->dwfl, modules, debuginfo, &unwinder->rules.rules.time);
 	unwinder->unwinders[UNWINDER_RULES] =
 		(struct unwinder){&rule_unwinder_ops, &unwinder->rules};
 	arm64_unwinder_init(&unwinder->arm64, &unwinder->rules.rules);

@@ -33,6 +33,8 @@ struct space_dwfl {
 	struct used_guard guards[MAX_GUARDS];
 	size_t next_guard; /* is replaced next */
 
+	const struct address_space *space;
+	struct owner_time *time;
 	const struct stack_dump *dump;
 	const struct dump_registers *registers;
 	struct unwound_stack *stack;
@@ -41,9 +43,10 @@ struct space_dwfl {
 };
 
 void dwfl_unwinder_init(struct dwfl_unwinder *unwinder, struct module_table *modules,
-			struct debuginfo *debuginfo)
+			struct debuginfo *debuginfo, struct owner_time *time)
 {
-	*unwinder = (struct dwfl_unwinder){.modules = modules, .debuginfo = debuginfo};
+	*unwinder =
+		(struct dwfl_unwinder){.modules = modules, .debuginfo = debuginfo, .time = time};
 }
 
 static void space_dwfl_destroy(struct space_dwfl *space_dwfl)
@@ -163,9 +166,8 @@ static bool overlaps_reported(const struct report *report, const struct module *
 	return false;
 }
 
-static void report_mapping(void *context, const struct mapping *mapping)
+static void report_file(struct report *report, const struct mapping *mapping)
 {
-	struct report *report = context;
 	struct module_table *modules = report->unwinder->modules;
 	struct module *module = mapping->module;
 	uint64_t bias;
@@ -182,6 +184,18 @@ static void report_mapping(void *context, const struct mapping *mapping)
 		return;
 	(void)steal_fd(fd);
 	report->list[report->nr++] = (struct reported){.module = module, .bias = bias};
+}
+
+static void report_mapping(void *context, const struct mapping *mapping)
+{
+	struct report *report = context;
+	struct owner_time *time = report->unwinder->time;
+
+	/* Without time, it is left out until the address space changes. */
+	if (!owner_time_begin(time, mapping->module))
+		return;
+	report_file(report, mapping);
+	owner_time_end(time, mapping->module);
 }
 
 static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
@@ -221,6 +235,7 @@ static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct addres
 	space_dwfl->space_id = space->id;
 	space_dwfl->generation = space->generation;
 	space_dwfl->machine = machine;
+	space_dwfl->time = unwinder->time;
 	space_dwfl->dwfl = dwfl_begin(&unwinder->debuginfo->callbacks);
 	if (!space_dwfl->dwfl || report_modules(unwinder, space_dwfl, space)) {
 		space_dwfl_destroy(space_dwfl);
@@ -333,26 +348,43 @@ static bool is_unsafe(struct space_dwfl *space_dwfl, Dwarf_Addr pc)
 	return false;
 }
 
+/* The one of the modules for @pc and before it that takes the time. NULL: none. */
+static const struct module *find_module(const struct space_dwfl *space_dwfl, Dwarf_Addr pc)
+{
+	const struct mapping *at = address_space_find(space_dwfl->space, pc);
+	const struct mapping *before = address_space_find(space_dwfl->space, pc - 1);
+
+	if (before && (!at || at->module->owner == 0))
+		at = before;
+	return at ? at->module : NULL;
+}
+
 static int add_frame(Dwfl_Frame *frame, void *context)
 {
 	struct space_dwfl *space_dwfl = context;
 	struct unwound_stack *stack = space_dwfl->stack;
+	const struct module *module;
+	bool is_activation, has_time, is_last, is_good;
 	Dwarf_Addr pc;
-	bool is_activation;
 
 	/* dwfl_frame_pc() unwinds one frame ahead, to see whether that is a signal's. */
 	space_dwfl->read_failed = space_dwfl->read_past_end = false;
 	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, NULL))
 		return DWARF_CB_ABORT;
-	if (is_unsafe(space_dwfl, pc)) {
-		stack->addresses[stack->nr] = pc;
+	module = find_module(space_dwfl, pc);
+	has_time = !module || owner_time_begin(space_dwfl->time, module);
+	is_last = !has_time || is_unsafe(space_dwfl, pc);
+	is_good = is_last || dwfl_frame_pc(frame, &pc, &is_activation);
+	if (has_time && module)
+		owner_time_end(space_dwfl->time, module);
+	if (!is_good)
+		return DWARF_CB_ABORT;
+	stack->addresses[stack->nr] = pc;
+	if (is_last) {
 		stack->is_call[stack->nr] = stack->nr > 0;
 		stack->nr++;
 		return DWARF_CB_ABORT;
 	}
-	if (!dwfl_frame_pc(frame, &pc, &is_activation))
-		return DWARF_CB_ABORT;
-	stack->addresses[stack->nr] = pc;
 	stack->is_call[stack->nr] = !is_activation;
 	stack->nr++;
 	return DWARF_CB_OK;
@@ -391,6 +423,7 @@ static int dwfl_unwinder_unwind(void *self, const struct address_space *space,
 
 		if (err)
 			return err;
+		space_dwfl->space = space;
 		if (space_dwfl->attached)
 			unwind_in(space_dwfl, dump, &registers, ret);
 	}

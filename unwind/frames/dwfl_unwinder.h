@@ -12,6 +12,7 @@
 
 #include "unwind/frames/unwinder.h"
 #include "unwind/modules/debuginfo.h"
+#include "unwind/modules/owner_time.h"
 
 #define DWFL_UNWINDER_MAX_SPACES 32
 
@@ -20,6 +21,7 @@ struct space_dwfl;
 struct dwfl_unwinder {
 	struct module_table *modules;
 	struct debuginfo *debuginfo;
+	struct owner_time *time;
 	struct space_dwfl *spaces[DWFL_UNWINDER_MAX_SPACES];
 	uint64_t clock; /* counts uses, for LRU */
 };
@@ -27,6 +29,6 @@ struct dwfl_unwinder {
 extern const struct unwinder_ops dwfl_unwinder_ops;
 
 void dwfl_unwinder_init(struct dwfl_unwinder *unwinder, struct module_table *modules,
-			struct debuginfo *debuginfo);
+			struct debuginfo *debuginfo, struct owner_time *time);
 
 #endif

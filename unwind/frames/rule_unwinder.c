@@ -32,6 +32,7 @@ static int look_up_rule(struct rule_unwinder *unwinder, const struct address_spa
 	int err = 0;
 
 	*ret = &absent;
+	unwinder->rules.is_late = false;
 	if (mapping)
 		err = cfi_rules_find(&unwinder->rules, mapping->module,
 				     address - mapping->start + mapping->file_offset, ret);
@@ -58,7 +59,9 @@ static inline const struct cfi_rule *get_rule(struct walk *walk, uint64_t addres
 		return cached->rule;
 	if (look_up_rule(unwinder, walk->space, address, &rule))
 		return NULL;
-	*cached = (struct cached_rule){.address = address, .generation = generation, .rule = rule};
+	if (!unwinder->rules.is_late)
+		*cached = (struct cached_rule){
+			.address = address, .generation = generation, .rule = rule};
 	return rule;
 }
 

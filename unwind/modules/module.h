@@ -14,6 +14,7 @@
 
 #define MODULE_NONE	0u
 #define MODULE_MAX_PIDS 8
+#define MODULE_NOBODY	((uid_t)-1)
 
 enum module_state {
 	MODULE_UNTRIED,
@@ -50,6 +51,7 @@ struct module {
 	char *file_path;       /* where it was found */
 	const char *file_root; /* confines the path and its links; NULL: "/" */
 	struct stat file_stat;
+	uid_t owner; /* who can change the file; MODULE_NOBODY: more than one, or it is on FUSE */
 	struct module_segment *segments;
 	size_t nr_segments;
 	uint16_t machine;  /* EM_* */

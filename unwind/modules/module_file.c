@@ -11,8 +11,10 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 #define DELETED_SUFFIX " (deleted)"
 
@@ -36,6 +38,17 @@ static bool build_id_matches(const struct module *module, const uint8_t *build_i
 static int open_below(const char *root, const char *path, struct stat *ret_stat)
 {
 	return root ? root_file_open(root, path, ret_stat) : elf_file_open(path, ret_stat);
+}
+
+/* A server of FUSE may give any owner. */
+static uid_t find_owner(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	if (st->st_mode & (S_IWGRP | S_IWOTH) || fstatfs(fd, &fs) < 0 ||
+	    fs.f_type == FUSE_SUPER_MAGIC)
+		return MODULE_NOBODY;
+	return st->st_uid;
 }
 
 /*
@@ -70,6 +83,7 @@ static int try_file(struct module *module, const char *root, const char *path)
 		module->file_path = NULL;
 	module->file_root = root;
 	module->file_stat = st;
+	module->owner = find_owner(fd, &st);
 	return module->file_path ? 0 : -ENOENT;
 }
 

@@ -75,6 +75,7 @@ int stack_store_create(const struct stack_store_options *options, struct stack_s
 		stack_store_destroy(store);
 		return -ENOMEM;
 	}
+	store->unwinder.rules.rules.time.is_limited = options && options->limit_time;
 	cut_file_catch();
 	*ret = store;
 	return 0;

@@ -34,6 +34,7 @@ struct stack_store_options {
 	bool ask_servers;      /* for names, if DEBUGINFOD_URLS is set; may take minutes */
 	bool expect_names;     /* stacks will be named, so stack_store_begin_naming() pays */
 	bool own_vdso;	       /* the processes run on this machine, so "[vdso]" is our own */
+	bool limit_time;       /* to unwind with the files of one user: owner_time.h */
 };
 
 int stack_store_create(const struct stack_store_options *options, struct stack_store **ret);

@@ -308,7 +308,8 @@ static int setup(void **state)
 	address_spaces_init(&stepper->spaces);
 	if (dump_unwinder_init(&stepper->unwinder, &stepper->modules, &stepper->debuginfo, true))
 		return -1;
-	dwfl_unwinder_init(&stepper->reference, &stepper->modules, &stepper->debuginfo);
+	dwfl_unwinder_init(&stepper->reference, &stepper->modules, &stepper->debuginfo,
+			   &stepper->unwinder.rules.rules.time);
 	*state = stepper;
 	signal(SIGUSR1, on_signal);
 	stepper->child = fork();

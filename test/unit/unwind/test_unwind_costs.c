@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files that would take minutes of the process that unwinds through them, or much of its memory. */
+#include "test/unit/unwind/made_file.h"
+
+#define LONG_PROGRAM 250000
+#define NR_LONG	     200000
+#define NR_SHORT     1000000
+
+/* Unwinds through a file with this .debug_frame, which ends at @end. */
+static long unwind_frames(uint8_t *frames, const uint8_t *end)
+{
+	const struct added_section section =
+		FRAMES_IN(".debug_frame", 0, frames, (size_t)(end - frames));
+
+	write_sections(in_dir("file"), &section, 1);
+	return unwind_file(in_dir("file"), BESIDE);
+}
+
+/* Without a table, libdw reads one entry after the other. */
+static void many_entries(void **state)
+{
+	_cleanup_free_ uint8_t *frames = malloc(LONG_PROGRAM + (NR_SHORT + 2) * 24);
+	uint8_t *at = frames;
+
+	assert_non_null(frames);
+	/* A long common program for each of them, which would be looked at for a minute */
+	put_common(&at, LONG_PROGRAM);
+	for (size_t i = 0; i < NR_LONG; i++)
+		put_entry(&at, FRAME_FILE_MAX + 16 * i, NULL, 0);
+	unwind_frames(frames, at);
+	/* So many that libdw would take 100 MB */
+	at = frames;
+	put_common(&at, 0);
+	for (size_t i = 0; i < NR_SHORT; i++)
+		put_entry(&at, FRAME_FILE_MAX + 16 * i, NULL, 0);
+	assert_in_range(unwind_frames(frames, at), 1, own_kib() + (32 << 10));
+}
+
+/* libdw makes 32 bytes of each in an expression, and keeps them. */
+static void long_expressions(void **state)
+{
+	static uint8_t frames[LONG_PROGRAM + FRAMES_MAX], program[LONG_PROGRAM];
+	/* def_cfa_expression of 200,000 bytes: nops */
+	static const uint8_t begin[] = {0x0f, 0xc0, 0x9a, 0x0c};
+	uint8_t *at = frames;
+
+	memset(program, 0x96, sizeof(program));
+	memcpy(program, begin, sizeof(begin));
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, program, sizeof(begin) + 200000);
+	assert_in_range(unwind_frames(frames, at), 1, own_kib() + (4 << 10));
+}
+
+#define NR_CALLS 500
+
+/* Each address of a stack makes libdw execute a long program. */
+static void long_programs(void **state)
+{
+	static uint8_t frames[LONG_PROGRAM + FRAMES_MAX], program[LONG_PROGRAM];
+	const uint64_t nobody = 65534;
+	uint64_t words[NR_CALLS];
+	uint8_t *at = frames;
+	struct rusage usage;
+
+	/* remember_state, restore_state; before these, offset_extended of register 1023 */
+	for (size_t i = 0; i < sizeof(program); i++)
+		program[i] = i % 2 ? 0x0b : 0x0a;
+	memcpy(program, "\x05\xff\x07\x01", 4);
+	for (size_t i = 0; i < NR_CALLS; i++)
+		words[i] = LOAD_ADDRESS + FRAME_FILE_MAX - NR_CALLS + i;
+	put_common(&at, 0);
+	put_range(&at, FRAME_FILE_MAX - NR_CALLS - 1, NR_CALLS + 1, program, sizeof(program));
+	const struct added_section section =
+		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames));
+	write_sections(in_dir("file"), &section, 1);
+	/* Root's files have no limit. */
+	if (geteuid() == 0)
+		assert_int_equal(chown(in_dir("file"), (uid_t)nobody, (gid_t)nobody), 0);
+	unwind_words(in_dir("file"), FRAME_FILE_MAX - NR_CALLS, words, NR_CALLS, &usage);
+	assert_in_range(usage.ru_utime.tv_sec, 0, 2);
+}
+
+#define NR_SYMBOLS   100000
+#define STRING_BYTES (16u << 20)
+
+/* Looks for one function among many symbols, whose names have no end. */
+static void endless_names(void **state)
+{
+	_cleanup_free_ Elf64_Sym *symbols = calloc(NR_SYMBOLS, sizeof(*symbols));
+	_cleanup_free_ char *strings = malloc(STRING_BYTES);
+	const struct added_section sections[] = {
+		{.name = ".gopclntab", .type = SHT_PROGBITS},
+		{.name = ".symtab",
+		 .type = SHT_SYMTAB,
+		 .data = symbols,
+		 .size = NR_SYMBOLS * sizeof(*symbols),
+		 .link = 3,
+		 .entry_bytes = sizeof(*symbols)},
+		{.name = ".strtab", .type = SHT_STRTAB, .data = strings, .size = STRING_BYTES},
+	};
+
+	assert_true(symbols && strings);
+	for (size_t i = 0; i < NR_SYMBOLS; i++)
+		symbols[i].st_name = 1;
+	memset(strings, 'a', STRING_BYTES);
+	write_sections(in_dir("file"), sections, ARRAY_SIZE(sections));
+	unwind_file(in_dir("file"), FRAME_FILE_INSIDE);
+}
+
+/* Looks for the functions that may end a program in many copies of one table. */
+static void many_symbol_tables(void **state)
+{
+	_cleanup_free_ Elf64_Sym *symbols = calloc(NR_SYMBOLS, sizeof(*symbols));
+	const struct added_section sections[] = {
+		{.name = ".strtab", .type = SHT_STRTAB, .data = "\0a", .size = 3},
+		{.name = ".symtab",
+		 .type = SHT_SYMTAB,
+		 .data = symbols,
+		 .size = NR_SYMBOLS * sizeof(*symbols),
+		 .link = 1,
+		 .entry_bytes = sizeof(*symbols),
+		 .nr_copies = 60000},
+	};
+
+	assert_non_null(symbols);
+	for (size_t i = 0; i < NR_SYMBOLS; i++)
+		symbols[i].st_name = 1;
+	write_sections(in_dir("file"), sections, ARRAY_SIZE(sections));
+	unwind_file(in_dir("file"), CALL);
+}
+
+static int setup(void **state)
+{
+	return scratch_dir_create("unwind-costs");
+}
+
+static int teardown(void **state)
+{
+	scratch_dir_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many_entries),	      cmocka_unit_test(long_expressions),
+		cmocka_unit_test(long_programs),      cmocka_unit_test(endless_names),
+		cmocka_unit_test(many_symbol_tables),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
