@@ -20,6 +20,7 @@
 #define CHUNK (256u << 10)
 /* Linux does not execute files with more: load_elf_phdrs(), fs/binfmt_elf.c, 6.1. */
 #define MAX_SEGMENTS	(65536 / sizeof(Elf64_Phdr))
+#define MAX_SECTIONS	4096	   /* libelf takes 300 bytes for each; linked files have some 60 */
 #define MAX_NAMES	(1u << 20) /* of sections; linked files have a few hundred bytes */
 #define MAX_NOTES	(32u << 20)
 #define MAX_LINK	(64u << 10)  /* to a debug file */
@@ -138,8 +139,10 @@ static bool has_sane_sections(Elf *elf, int fd)
 {
 	struct elf_section section = {0};
 	uint64_t notes = 0;
-	size_t names;
+	size_t names, nr;
 
+	if (elf_getshdrnum(elf, &nr) || nr > MAX_SECTIONS)
+		return false;
 	if (elf_getshdrstrndx(elf, &names) || names == SHN_UNDEF)
 		return true;
 	if (!has_sane_names(elf, fd, names))

@@ -14,13 +14,17 @@
 #define MAX_PROGRAM    (256u << 10) /* bytes; those of the longest functions have 100 KiB */
 #define MAX_NUMBER     5	    /* bytes of a LEB128 number of 32 bits */
 /* Without a table: entries, of which libdw keeps 100 bytes each, and bytes to look at. */
-#define MAX_ENTRIES (1u << 18)
-#define MAX_CHECKED (64u << 20)
+#define MAX_ENTRIES    (1u << 18)
+#define KEPT_FOR_ENTRY 112 /* bytes */
+#define KEPT_FOR_ROW   512 /* of the usual registers */
+#define MAX_CHECKED    (64u << 20)
 
 /* A program of call frame instructions (DWARF 5, 6.4.2). */
 struct program {
 	const uint8_t *at, *end;
 	unsigned remembered;
+	/* What libdw may keep: each register of a common entry, each expression. */
+	uint64_t registers_bytes, kept_bytes;
 };
 
 /* Skips bytes. Returns false if they are not there. */
@@ -59,14 +63,21 @@ static bool skip_register(struct program *program)
 {
 	uint64_t number;
 
-	return read_number(program, &number) && number <= MAX_REGISTER;
+	if (!read_number(program, &number) || number > MAX_REGISTER)
+		return false;
+	if (number * 16 > program->registers_bytes)
+		program->registers_bytes = number * 16;
+	return true;
 }
 
 static bool skip_block(struct program *program)
 {
 	uint64_t size;
 
-	return read_number(program, &size) && size <= MAX_EXPRESSION && skip(program, size);
+	if (!read_number(program, &size) || size > MAX_EXPRESSION || !skip(program, size))
+		return false;
+	program->kept_bytes += 32 * size;
+	return true;
 }
 
 static bool remember(struct program *program)
@@ -130,7 +141,7 @@ static bool skip_operands(struct program *program, uint8_t opcode)
 	}
 }
 
-static bool is_trusted(const uint8_t *begin, const uint8_t *end)
+static bool is_trusted(const uint8_t *begin, const uint8_t *end, uint64_t *kept_bytes)
 {
 	struct program program = {.at = begin, .end = end};
 
@@ -146,6 +157,7 @@ static bool is_trusted(const uint8_t *begin, const uint8_t *end)
 		if (!is_good)
 			return false;
 	}
+	*kept_bytes += program.registers_bytes + program.kept_bytes;
 	return true;
 }
 
@@ -206,48 +218,48 @@ static bool read_augmentation(const Dwarf_CIE *common, unsigned *ret)
 	return true;
 }
 
-/*
- * True if libdw may execute the entry (FDE), and the common one (CIE) that it names, whose size is
- * added to *@checked.
- */
-static bool is_trusted_entry(const struct cfi_guard *guard, const Dwarf_FDE *entry,
-			     uint64_t *checked)
+/* True if libdw may execute the entry (FDE), and the common one (CIE) that it names. */
+static bool is_trusted_entry(struct cfi_guard *guard, const Dwarf_FDE *entry)
 {
 	struct program program = {.at = entry->start, .end = entry->end};
 	Dwarf_CFI_Entry common;
 	Dwarf_Off next;
 	unsigned bytes;
-	uint64_t size;
+	uint64_t size, kept_bytes = KEPT_FOR_ROW;
 
 	/* What libdw does not read, it does not execute. */
 	if (read_entry(guard, entry->CIE_pointer, &next, &common) != 0 || !dwarf_cfi_cie_p(&common))
 		return true;
-	*checked += next - entry->CIE_pointer;
+	guard->checked += next - entry->CIE_pointer;
 	if (next - entry->CIE_pointer > MAX_PROGRAM || program.at > program.end ||
 	    !read_augmentation(&common.cie, &bytes) || !skip(&program, 2 * (uint64_t)bytes))
 		return false;
 	if (common.cie.augmentation[0] && (!read_number(&program, &size) || !skip(&program, size)))
 		return false;
-	return is_trusted(program.at, program.end) &&
-	       is_trusted(common.cie.initial_instructions, common.cie.initial_instructions_end);
+	if (!is_trusted(program.at, program.end, &kept_bytes) ||
+	    !is_trusted(common.cie.initial_instructions, common.cie.initial_instructions_end,
+			&kept_bytes))
+		return false;
+	if (kept_bytes > guard->row_bytes)
+		guard->row_bytes = kept_bytes;
+	return true;
 }
 
 /* True if that holds for all entries, and they are not too many. */
-static bool are_trusted(const struct cfi_guard *guard)
+static bool are_trusted(struct cfi_guard *guard)
 {
 	Dwarf_Off offset = 0, next = 0;
-	uint64_t checked = 0;
 
-	for (size_t i = 0; i < MAX_ENTRIES && checked <= MAX_CHECKED; i++, offset = next) {
+	for (size_t i = 0; i < MAX_ENTRIES && guard->checked <= MAX_CHECKED; i++, offset = next) {
 		Dwarf_CFI_Entry entry;
 		int result = read_entry(guard, offset, &next, &entry);
 
 		/* libdw passes over a bad entry, unless it has no end. */
 		if (result > 0 || (result < 0 && next == offset))
 			return true;
-		checked += next - offset;
-		if (result == 0 && !dwarf_cfi_cie_p(&entry) &&
-		    !is_trusted_entry(guard, &entry.fde, &checked))
+		guard->checked += next - offset;
+		guard->kept_bytes += KEPT_FOR_ENTRY;
+		if (result == 0 && !dwarf_cfi_cie_p(&entry) && !is_trusted_entry(guard, &entry.fde))
 			return false;
 	}
 	return false;
@@ -454,15 +466,24 @@ static bool search_table(const struct cfi_guard *guard, uint64_t vaddr, uint64_t
 	return false;
 }
 
-bool cfi_guard_allows(const struct cfi_guard *guard, uint64_t vaddr)
+static bool is_allowed(struct cfi_guard *guard, uint64_t vaddr)
 {
 	Dwarf_CFI_Entry entry;
 	Dwarf_Off next;
-	uint64_t offset, checked = 0;
+	uint64_t offset;
 
 	if (guard->is_refused || !guard->table)
 		return !guard->is_refused;
+	guard->row_bytes = 0;
 	return !search_table(guard, vaddr, &offset) ||
 	       read_entry(guard, offset, &next, &entry) != 0 || dwarf_cfi_cie_p(&entry) ||
-	       is_trusted_entry(guard, &entry.fde, &checked);
+	       is_trusted_entry(guard, &entry.fde);
+}
+
+bool cfi_guard_allows(struct cfi_guard *guard, uint64_t vaddr)
+{
+	bool allows = is_allowed(guard, vaddr);
+
+	guard->kept_bytes += guard->row_bytes;
+	return allows;
 }

@@ -19,6 +19,12 @@
 
 #define CFI_GUARD_MAX_EXPANDED (64u << 20) /* bytes, of debug sections */
 
+/*
+ * What libdw may keep of files that are not root's, which may be made for that. Beyond it, these
+ * files are closed, and opened again when needed.
+ */
+#define CFI_GUARD_MAX_KEPT_BYTES (128u << 20)
+
 struct cfi_guard {
 	const unsigned char *ident; /* of the ELF file */
 	Elf_Data *frames;	    /* .eh_frame or .debug_frame */
@@ -27,7 +33,10 @@ struct cfi_guard {
 	const uint8_t *table;
 	size_t nr;
 	uint64_t table_vaddr, frames_vaddr;
-	bool is_refused; /* nothing of it may be used */
+	bool is_refused;     /* nothing of it may be used */
+	uint64_t checked;    /* bytes that were looked at */
+	uint64_t row_bytes;  /* that libdw may keep for the row that is asked for, at most */
+	uint64_t kept_bytes; /* that libdw may have kept */
 };
 
 /* For what dwarf_getcfi_elf() makes of @elf, which must stay as long as the guard. */
@@ -43,6 +52,6 @@ void cfi_guard_init_debug(struct cfi_guard *guard, Dwarf *dwarf);
 bool cfi_guard_allows_debug(Elf *elf);
 
 /* True if dwarf_cfi_addrframe() may be asked for @vaddr, an address as in the file. */
-bool cfi_guard_allows(const struct cfi_guard *guard, uint64_t vaddr);
+bool cfi_guard_allows(struct cfi_guard *guard, uint64_t vaddr);
 
 #endif

@@ -105,6 +105,8 @@ static int load_file(struct cfi_rules *rules, struct module *module, struct modu
 	if (cfi->module)
 		(void)steal_fd(fd);
 	dwfl_report_end(cfi->dwfl, NULL, NULL);
+	if (module->owner != 0)
+		rules->kept_bytes += debuginfo_kept_bytes(cfi->module);
 	return 0;
 }
 
@@ -239,6 +241,22 @@ static Dwarf_Frame *find_debug_row(struct module_cfi *cfi, uint64_t vaddr)
 		       : NULL;
 }
 
+static uint64_t kept_bytes(const struct module_cfi *cfi)
+{
+	return cfi->eh_guard.kept_bytes + cfi->debug_guard.kept_bytes;
+}
+
+static void close_others_files(struct cfi_rules *rules)
+{
+	for (size_t i = 0; i < rules->nr_modules; i++) {
+		if (module_table_by_id(rules->modules, (uint32_t)i + 1)->owner == 0)
+			continue;
+		module_cfi_destroy(rules->by_module[i]);
+		rules->by_module[i] = NULL;
+	}
+	rules->kept_bytes = 0;
+}
+
 /* Finds elfutils' row for @vaddr, which the caller frees. NULL: none. */
 static Dwarf_Frame *find_row(struct module_cfi *cfi, uint64_t vaddr)
 {
@@ -276,9 +294,12 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 		     struct cfi_rule *ret)
 {
 	struct module_cfi *cfi;
-	uint64_t vaddr = file_offset;
-	int err = get_module_cfi(rules, module, &cfi);
+	uint64_t vaddr = file_offset, kept_before;
+	int err;
 
+	if (rules->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES)
+		close_others_files(rules);
+	err = get_module_cfi(rules, module, &cfi);
 	memset(ret, 0, sizeof(*ret));
 	ret->kind = CFI_ABSENT;
 	if (err || (!cfi->vdso_cfi && !module_vaddr(module, file_offset, &vaddr)))
@@ -289,7 +310,10 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 		return 0;
 	}
 
+	kept_before = kept_bytes(cfi);
 	_cleanup_free_ Dwarf_Frame *row = find_row(cfi, vaddr);
+	if (module->owner != 0)
+		rules->kept_bytes += kept_bytes(cfi) - kept_before;
 	if (row && is_arm64(cfi, module))
 		cfi_rule_read_arm64(row, ret);
 	else if (row)

@@ -94,6 +94,7 @@ struct cfi_rules {
 	uint64_t seed;		      /* of the hash, so that nobody can prepare collisions */
 	struct cfi_known_rule *known; /* by content */
 	uint64_t epoch;		      /* counts how often the cache was emptied */
+	uint64_t kept_bytes;	      /* by libdw, of files that are not root's */
 	struct owner_time time;
 	bool is_late; /* the last rule found is a makeshift: there was no time to read it */
 };

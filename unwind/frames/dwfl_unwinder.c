@@ -34,7 +34,7 @@ struct space_dwfl {
 	size_t next_guard; /* is replaced next */
 
 	const struct address_space *space;
-	struct owner_time *time;
+	struct dwfl_unwinder *unwinder;
 	const struct stack_dump *dump;
 	const struct dump_registers *registers;
 	struct unwound_stack *stack;
@@ -175,14 +175,20 @@ static void report_file(struct report *report, const struct mapping *mapping)
 	if (report->nr == MAX_REPORTED || module_find_file(modules, module) ||
 	    module->machine != report->space_dwfl->machine || module->elf_class != ELFCLASS64 ||
 	    !module_code_bias(module, mapping->start, mapping->file_offset, &bias) ||
-	    overlaps_reported(report, module, bias))
+	    overlaps_reported(report, module, bias) ||
+	    (module->owner != 0 && report->unwinder->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES))
 		return;
 
 	_cleanup_close_ int fd = module_open_file(modules, module);
-	if (fd < 0 || !debuginfo_report_elf(report->unwinder->debuginfo, report->space_dwfl->dwfl,
-					    module->path, module->file_path, fd, bias))
+	Dwfl_Module *reported =
+		fd < 0 ? NULL
+		       : debuginfo_report_elf(report->unwinder->debuginfo, report->space_dwfl->dwfl,
+					      module->path, module->file_path, fd, bias);
+	if (!reported)
 		return;
 	(void)steal_fd(fd);
+	if (module->owner != 0)
+		report->unwinder->kept_bytes += debuginfo_kept_bytes(reported);
 	report->list[report->nr++] = (struct reported){.module = module, .bias = bias};
 }
 
@@ -235,7 +241,7 @@ static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct addres
 	space_dwfl->space_id = space->id;
 	space_dwfl->generation = space->generation;
 	space_dwfl->machine = machine;
-	space_dwfl->time = unwinder->time;
+	space_dwfl->unwinder = unwinder;
 	space_dwfl->dwfl = dwfl_begin(&unwinder->debuginfo->callbacks);
 	if (!space_dwfl->dwfl || report_modules(unwinder, space_dwfl, space)) {
 		space_dwfl_destroy(space_dwfl);
@@ -249,11 +255,22 @@ static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct addres
 	return 0;
 }
 
+static void forget_spaces(struct dwfl_unwinder *unwinder)
+{
+	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++) {
+		space_dwfl_destroy(unwinder->spaces[i]);
+		unwinder->spaces[i] = NULL;
+	}
+	unwinder->kept_bytes = 0;
+}
+
 static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_space *space,
 			  uint16_t machine, struct space_dwfl **ret)
 {
 	struct space_dwfl **slot = &unwinder->spaces[0];
 
+	if (unwinder->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES)
+		forget_spaces(unwinder);
 	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++) {
 		struct space_dwfl **other = &unwinder->spaces[i];
 
@@ -278,8 +295,8 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 	return 0;
 }
 
-static const struct cfi_guard *get_guard(struct space_dwfl *space_dwfl, Dwfl_Module *module,
-					 Dwarf_CFI *cfi, bool is_eh)
+static struct cfi_guard *get_guard(struct space_dwfl *space_dwfl, Dwfl_Module *module,
+				   Dwarf_CFI *cfi, bool is_eh)
 {
 	struct used_guard *used;
 	Dwarf_Addr bias;
@@ -296,6 +313,14 @@ static const struct cfi_guard *get_guard(struct space_dwfl *space_dwfl, Dwfl_Mod
 	return &used->guard;
 }
 
+/* True if the code at @pc is of a file that is not root's. */
+static bool is_others(const struct space_dwfl *space_dwfl, Dwarf_Addr pc)
+{
+	const struct mapping *mapping = address_space_find(space_dwfl->space, pc);
+
+	return mapping && mapping->module->owner != 0;
+}
+
 enum row { ROW_NONE, ROW_SAFE, ROW_UNSAFE };
 
 /* Looks at the row for @pc in one of the module's tables. */
@@ -306,11 +331,17 @@ static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, 
 	Dwarf_CFI *cfi =
 		is_eh ? dwfl_module_eh_cfi(module, &bias) : dwfl_module_dwarf_cfi(module, &bias);
 	Dwarf_Frame *row = NULL;
+	struct cfi_guard *guard;
 	bool is_safe;
 
 	if (!cfi)
 		return ROW_NONE;
-	if (!cfi_guard_allows(get_guard(space_dwfl, module, cfi, is_eh), pc - bias))
+	guard = get_guard(space_dwfl, module, cfi, is_eh);
+	is_safe = cfi_guard_allows(guard, pc - bias);
+	if (is_others(space_dwfl, pc))
+		space_dwfl->unwinder->kept_bytes += guard->kept_bytes;
+	guard->kept_bytes = 0;
+	if (!is_safe)
 		return ROW_UNSAFE;
 	if (dwarf_cfi_addrframe(cfi, pc - bias, &row))
 		return ROW_NONE;
@@ -372,11 +403,11 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, NULL))
 		return DWARF_CB_ABORT;
 	module = find_module(space_dwfl, pc);
-	has_time = !module || owner_time_begin(space_dwfl->time, module);
+	has_time = !module || owner_time_begin(space_dwfl->unwinder->time, module);
 	is_last = !has_time || is_unsafe(space_dwfl, pc);
 	is_good = is_last || dwfl_frame_pc(frame, &pc, &is_activation);
 	if (has_time && module)
-		owner_time_end(space_dwfl->time, module);
+		owner_time_end(space_dwfl->unwinder->time, module);
 	if (!is_good)
 		return DWARF_CB_ABORT;
 	stack->addresses[stack->nr] = pc;
@@ -438,10 +469,7 @@ static int dwfl_unwinder_unwind(void *self, const struct address_space *space,
 
 static void dwfl_unwinder_deinit(void *self)
 {
-	struct dwfl_unwinder *unwinder = self;
-
-	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++)
-		space_dwfl_destroy(unwinder->spaces[i]);
+	forget_spaces(self);
 }
 
 const struct unwinder_ops dwfl_unwinder_ops = {

@@ -23,7 +23,8 @@ struct dwfl_unwinder {
 	struct debuginfo *debuginfo;
 	struct owner_time *time;
 	struct space_dwfl *spaces[DWFL_UNWINDER_MAX_SPACES];
-	uint64_t clock; /* counts uses, for LRU */
+	uint64_t clock;	     /* counts uses, for LRU */
+	uint64_t kept_bytes; /* by libdw, of files that are not root's */
 };
 
 extern const struct unwinder_ops dwfl_unwinder_ops;

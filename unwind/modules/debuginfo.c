@@ -14,6 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Bytes */
+#define KEPT_FOR_FILE	 8192
+#define KEPT_FOR_SECTION 300
+
 /*
  * Keeps libdw from searching for a missing shared file by itself and opening whatever is there
  * (elfutils 0.188, libdw/dwarf_getalt.c).
@@ -216,4 +220,13 @@ Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const
 	if (module && dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
 		*userdata = debuginfo;
 	return module;
+}
+
+uint64_t debuginfo_kept_bytes(Dwfl_Module *module)
+{
+	GElf_Addr bias;
+	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
+	size_t nr;
+
+	return elf && elf_getshdrnum(elf, &nr) == 0 ? KEPT_FOR_FILE + nr * KEPT_FOR_SECTION : 0;
 }

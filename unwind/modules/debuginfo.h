@@ -56,4 +56,7 @@ int debuginfo_find(struct debuginfo *debuginfo, const char *name, const uint8_t 
 Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
 				  const char *file_name, int fd, GElf_Addr base);
 
+/* The bytes, about, that libdwfl and libelf keep for a module that was reported so; NULL: none. */
+uint64_t debuginfo_kept_bytes(Dwfl_Module *module);
+
 #endif

@@ -90,9 +90,11 @@ static inline void write_sections(const char *path, const struct added_section *
 	write_file(path, file, at + nr_headers * sizeof(*headers));
 }
 
-/* Unwinds a stack of @words at @address of the file, as leakrec does, in a child. */
-static inline void unwind_words(const char *path, uint64_t address, const uint64_t *words,
-				size_t nr, struct rusage *ret)
+#define UNWIND_STEP 0x10000 /* from one file to the next */
+
+/* Unwinds a stack of @words at @address of the first file, as leakrec does, in a child. */
+static inline void unwind_words(const char *const *paths, size_t nr_paths, uint64_t address,
+				const uint64_t *words, size_t nr, struct rusage *ret)
 {
 	const struct stack_store_options options = {.limit_time = true};
 	const uint64_t registers[20] = {
@@ -104,15 +106,20 @@ static inline void unwind_words(const char *path, uint64_t address, const uint64
 		.bytes = (const uint8_t *)words,
 		.nr_bytes = nr * sizeof(*words),
 	};
-	struct stack_mapping mapping = {
-		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = path};
 	struct stack_store *store;
 	pid_t child;
 	uint32_t id;
 	int status;
 
 	assert_int_equal(stack_store_create(&options, &store), 0);
-	assert_int_equal(stack_store_map(store, &mapping), 0);
+	for (size_t i = 0; i < nr_paths; i++) {
+		const struct stack_mapping mapping = {.pid = 1,
+						      .start = LOAD_ADDRESS + i * UNWIND_STEP,
+						      .len = 0x1000,
+						      .path = paths[i]};
+
+		assert_int_equal(stack_store_map(store, &mapping), 0);
+	}
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
@@ -132,7 +139,7 @@ static inline long unwind_file(const char *path, uint64_t address)
 	static const uint64_t words[64];
 	struct rusage usage;
 
-	unwind_words(path, address, words, ARRAY_SIZE(words), &usage);
+	unwind_words(&path, 1, address, words, ARRAY_SIZE(words), &usage);
 	return usage.ru_maxrss;
 }
 

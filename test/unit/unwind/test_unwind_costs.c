@@ -51,13 +51,20 @@ static void long_expressions(void **state)
 	assert_in_range(unwind_frames(frames, at), 1, own_kib() + (4 << 10));
 }
 
+/* Root's files have no limits. */
+static void give_away(const char *path)
+{
+	if (geteuid() == 0)
+		assert_int_equal(chown(path, 65534, 65534), 0);
+}
+
 #define NR_CALLS 500
 
 /* Each address of a stack makes libdw execute a long program. */
 static void long_programs(void **state)
 {
 	static uint8_t frames[LONG_PROGRAM + FRAMES_MAX], program[LONG_PROGRAM];
-	const uint64_t nobody = 65534;
+	const char *path = in_dir("file");
 	uint64_t words[NR_CALLS];
 	uint8_t *at = frames;
 	struct rusage usage;
@@ -72,12 +79,43 @@ static void long_programs(void **state)
 	put_range(&at, FRAME_FILE_MAX - NR_CALLS - 1, NR_CALLS + 1, program, sizeof(program));
 	const struct added_section section =
 		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames));
-	write_sections(in_dir("file"), &section, 1);
-	/* Root's files have no limit. */
-	if (geteuid() == 0)
-		assert_int_equal(chown(in_dir("file"), (uid_t)nobody, (gid_t)nobody), 0);
-	unwind_words(in_dir("file"), FRAME_FILE_MAX - NR_CALLS, words, NR_CALLS, &usage);
+	write_sections(path, &section, 1);
+	give_away(path);
+	unwind_words(&path, 1, FRAME_FILE_MAX - NR_CALLS, words, NR_CALLS, &usage);
 	assert_in_range(usage.ru_utime.tv_sec, 0, 2);
+}
+
+#define NR_FILES   16
+#define NR_ENTRIES 250000
+#define MAX_MEMORY (300 << 10) /* KiB */
+
+/* Each of many files makes libdw keep 28 MB. */
+static void many_files(void **state)
+{
+	_cleanup_free_ uint8_t *frames = malloc((NR_ENTRIES + 2) * 24);
+	char names[NR_FILES][512];
+	const char *paths[NR_FILES];
+	uint64_t words[NR_FILES];
+	uint8_t *at = frames;
+	struct rusage usage;
+
+	assert_non_null(frames);
+	put_common(&at, 0);
+	for (size_t i = 0; i < NR_ENTRIES; i++)
+		put_entry(&at, FRAME_FILE_MAX + 16 * i, NULL, 0);
+	put_entry(&at, BESIDE, NULL, 0);
+	const struct added_section section =
+		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames));
+	write_sections(in_dir("file"), &section, 1);
+	give_away(in_dir("file"));
+	for (size_t i = 0; i < NR_FILES; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s-%zu", in_dir("file"), i);
+		paths[i] = names[i];
+		words[i] = LOAD_ADDRESS + (i + 1) % NR_FILES * UNWIND_STEP + BESIDE + 4;
+		assert_int_equal(link(in_dir("file"), names[i]), 0);
+	}
+	unwind_words(paths, NR_FILES, BESIDE, words, NR_FILES, &usage);
+	assert_in_range(usage.ru_maxrss, 1, own_kib() + MAX_MEMORY);
 }
 
 #define NR_SYMBOLS   100000
@@ -107,23 +145,26 @@ static void endless_names(void **state)
 	unwind_file(in_dir("file"), FRAME_FILE_INSIDE);
 }
 
+#define NR_TABLES     4000
+#define NR_OF_A_TABLE 1000000
+
 /* Looks for the functions that may end a program in many copies of one table. */
 static void many_symbol_tables(void **state)
 {
-	_cleanup_free_ Elf64_Sym *symbols = calloc(NR_SYMBOLS, sizeof(*symbols));
+	_cleanup_free_ Elf64_Sym *symbols = calloc(NR_OF_A_TABLE, sizeof(*symbols));
 	const struct added_section sections[] = {
 		{.name = ".strtab", .type = SHT_STRTAB, .data = "\0a", .size = 3},
 		{.name = ".symtab",
 		 .type = SHT_SYMTAB,
 		 .data = symbols,
-		 .size = NR_SYMBOLS * sizeof(*symbols),
+		 .size = NR_OF_A_TABLE * sizeof(*symbols),
 		 .link = 1,
 		 .entry_bytes = sizeof(*symbols),
-		 .nr_copies = 60000},
+		 .nr_copies = NR_TABLES},
 	};
 
 	assert_non_null(symbols);
-	for (size_t i = 0; i < NR_SYMBOLS; i++)
+	for (size_t i = 0; i < NR_OF_A_TABLE; i++)
 		symbols[i].st_name = 1;
 	write_sections(in_dir("file"), sections, ARRAY_SIZE(sections));
 	unwind_file(in_dir("file"), CALL);
@@ -143,9 +184,9 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_entries),	      cmocka_unit_test(long_expressions),
-		cmocka_unit_test(long_programs),      cmocka_unit_test(endless_names),
-		cmocka_unit_test(many_symbol_tables),
+		cmocka_unit_test(many_entries),	 cmocka_unit_test(long_expressions),
+		cmocka_unit_test(long_programs), cmocka_unit_test(many_files),
+		cmocka_unit_test(endless_names), cmocka_unit_test(many_symbol_tables),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
