@@ -11,17 +11,14 @@
 
 /*
  * A block is suspect if the expected number of blocks as old is at most this share of the actual
- * one ...
+ * one, and so many do not come by chance (MAX_LOG_CHANCE).
  */
 #define MAX_ORDINARY 0.05
-/* ... and the probability of so many is below 1 in 100,000. */
-#define MAX_LOG_CHANCE (-11.5)
 /* A share up to this is not significant, but not ordinary either. */
 #define UNCLEAR_ORDINARY 0.25
 /* A site that frees a smaller share than this keeps its blocks. */
 #define NEVER_FREED_SHARE 0.9
-#define YOUNG_SHARE	  0.5  /* share of the recording; an older block is not young */
-#define TOO_YOUNG_SHARE	  0.05 /* share of the recording */
+#define YOUNG_SHARE	  0.5 /* share of the recording; an older block is not young */
 /* Processes that lived for a smaller share than this were not the target. */
 #define GONE_SHARE 0.5
 /*
@@ -30,8 +27,6 @@
  */
 #define STOPPED_ARRIVALS 20
 #define STOPPED_BEFORE	 0.75
-/* One process grows if it does so at more times the rate of the others at the same age. */
-#define GROWER_RATIO 3
 
 /* What comes at a steady rate comes in so many windows. */
 #define MIN_WINDOWS 3
@@ -184,238 +179,6 @@ static void look_at_blocks(struct judge *judge, struct site_verdict *verdict)
 	}
 }
 
-/* The time of an arrival: since the recording's start or, in windows, by the clock. */
-static double arrival_s(const struct judge *judge, uint64_t time_ns)
-{
-	uint64_t zero_ns = judge->input->start_ns;
-
-	if (judge->input->observed)
-		return followed_clock_at(&judge->clock, time_ns);
-	return (double)(time_ns > zero_ns ? time_ns - zero_ns : 0) / NS_PER_S;
-}
-
-/*
- * Returns the time after which the program was idle: what came then is no part of its work. A site
- * whose arrivals go on was not idle.
- */
-static double active_until_s(const struct judge *judge, size_t nr, double start_s, double end_s)
-{
-	double active_s = arrival_s(judge, judge->active_ns);
-	size_t nr_later = 0;
-
-	if (active_s >= end_s || active_s <= start_s)
-		return end_s;
-	for (size_t i = 0; i < nr; i++)
-		nr_later += judge->arrivals[i].time_s > active_s;
-	return (double)nr_later < IDLE_ACTIVE_SHARE * (double)nr * (end_s - active_s) /
-					  (end_s - start_s)
-		       ? active_s
-		       : end_s;
-}
-
-/* The pattern of suspects, the number of them and the time in which they could arrive. */
-struct fit {
-	enum growth_pattern pattern;
-	size_t nr, nr_windows; /* the windows that they came in */
-	double start_s, end_s, last_s;
-	double until_s; /* @end_s, in windows not by the clock: since the recording's start */
-	double life_s;	/* of the processes, until then */
-};
-
-/*
- * Collects the blocks of at least that age and their arrivals. fit->start_s to fit->end_s is the
- * time in which they could arrive, and fit->nr the number of arrivals in it.
- */
-static void collect_suspects(struct judge *judge, struct site_verdict *verdict, double min_age_ns,
-			     struct fit *fit)
-{
-	uint64_t zero_ns = judge->input->start_ns, start_ns = UINT64_MAX, end_ns = zero_ns;
-	double stand_for = 0, last_ns;
-	size_t nr = 0, window = 0;
-
-	for (size_t i = 0; i < judge->nr; i++) {
-		const struct heap_block *block = block_at(judge, i);
-		const struct process_view *view = view_of(judge, block);
-		uint64_t time_ns = block->allocated.time_ns;
-
-		if (view->start_ns < start_ns)
-			start_ns = view->start_ns;
-		if (view->end_ns > end_ns)
-			end_ns = view->end_ns;
-		if ((double)judge_age_ns(judge, block) < min_age_ns)
-			continue;
-		judge->arrivals[nr++] = (struct arrival){
-			.time_s = arrival_s(judge, time_ns),
-			.bytes = (double)block->size_bytes,
-		};
-		if (judge->input->observed) {
-			size_t in = observed_time_nr_before(judge->input->observed, time_ns);
-
-			fit->nr_windows += in != window;
-			window = in;
-		}
-		verdict->suspect_bytes += block->size_bytes;
-		stand_for += judge_stands_for(judge, block);
-	}
-	verdict->suspect_blocks = nr;
-	if (nr)
-		verdict->stands_for = stand_for / (double)nr;
-	last_ns = (double)(end_ns - zero_ns) - min_age_ns;
-	fit->until_s = last_ns / NS_PER_S;
-	fit->start_s = arrival_s(judge, start_ns);
-	fit->end_s = judge->input->observed ? arrival_s(judge, zero_ns + (uint64_t)fmax(0, last_ns))
-					    : fit->until_s;
-	fit->end_s = active_until_s(judge, nr, fit->start_s, fit->end_s);
-	if (!judge->input->observed)
-		fit->until_s = fit->end_s;
-	fit->life_s = fit->until_s - (double)(start_ns - zero_ns) / NS_PER_S;
-	for (size_t i = 0; i < nr; i++)
-		if (judge->arrivals[i].time_s <= fit->end_s)
-			judge->arrivals[fit->nr++] = judge->arrivals[i];
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	double x = ((const struct arrival *)a)->time_s, y = ((const struct arrival *)b)->time_s;
-
-	return (x > y) - (x < y);
-}
-
-/* The age of its process when the block was allocated. */
-static double process_age_s(const struct judge *judge, const struct heap_block *block)
-{
-	return fmax(0,
-		    (double)(int64_t)(block->allocated.time_ns - view_of(judge, block)->start_ns)) /
-	       NS_PER_S;
-}
-
-/* The suspects of one process, or of all (ALL_PROCESSES), by age on a clock (NULL: by age). */
-#define ALL_PROCESSES SIZE_MAX
-static size_t collect_ages(struct judge *judge, size_t process, const struct process_clock *clock,
-			   double min_age_ns, double until_s)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < judge->nr + judge->nr_left; i++) {
-		const struct heap_block *block = block_at(judge, i);
-		size_t index = judge->views.of[judge->order[i]];
-		double age_s = process_age_s(judge, block);
-
-		if (age_s > process_views_life_s(&judge->views, index, min_age_ns, until_s) ||
-		    (process != ALL_PROCESSES && process != index))
-			continue;
-		judge->arrivals[nr++] = (struct arrival){
-			.time_s = clock ? process_clock_at(clock, age_s) : age_s,
-			.bytes = (double)block->size_bytes,
-		};
-	}
-	qsort(judge->arrivals, nr, sizeof(*judge->arrivals), compare_times);
-	return nr;
-}
-
-/* The process with the most suspects in the later half of its life. */
-static size_t find_grower(struct judge *judge, double min_age_ns, double until_s)
-{
-	const struct process_views *views = &judge->views;
-	size_t grower = views->of[judge->order[0]];
-
-	for (size_t i = 0; i < judge->nr; i++)
-		judge->nr_of[views->of[judge->order[i]]] = 0;
-	for (size_t i = 0; i < judge->nr; i++) {
-		const struct heap_block *block = block_at(judge, i);
-		size_t index = views->of[judge->order[i]];
-		double life_s = process_views_life_s(views, index, min_age_ns, until_s);
-		double age_s = process_age_s(judge, block);
-
-		judge->nr_of[index] += age_s >= life_s / 2 && age_s <= life_s;
-		if (judge->nr_of[index] > judge->nr_of[grower])
-			grower = index;
-	}
-	return grower;
-}
-
-/*
- * True if one process grows, and the others do not grow as much at the same age: they are not
- * merely older than it.
- */
-static bool has_grower(struct judge *judge, const struct process_clock *clock, double min_age_ns,
-		       double until_s, struct growth_rate *ret)
-{
-	double life_s, others_s, expected;
-	size_t grower, nr, nr_all = 0;
-
-	if (clock->nr < 2)
-		return false;
-	grower = find_grower(judge, min_age_ns, until_s);
-	life_s = process_views_life_s(&judge->views, grower, min_age_ns, until_s);
-	if (life_s * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
-		return false;
-	nr = judge->nr_of[grower];
-	others_s = (process_clock_at(clock, life_s) - process_clock_at(clock, life_s / 2)) *
-			   (double)clock->nr -
-		   life_s / 2;
-	for (size_t i = 0; i < judge->nr + judge->nr_left; i++) {
-		const struct heap_block *block = block_at(judge, i);
-		double age_s = process_age_s(judge, block);
-
-		nr_all += age_s >= life_s / 2 && age_s <= life_s &&
-			  (double)judge_age_ns(judge, block) >= min_age_ns;
-	}
-	/* One more than was seen: the others may do so rarely. */
-	expected = others_s > 0 ? (double)(nr_all - nr + 1) / others_s * life_s / 2 : 0;
-	if ((double)nr <= GROWER_RATIO * expected ||
-	    survival_log_chance((double)nr, expected) > MAX_LOG_CHANCE)
-		return false;
-	nr = collect_ages(judge, grower, NULL, min_age_ns, until_s);
-	return growth_fit(judge->arrivals, nr, 0, life_s, ret) == GROWTH_STEADY;
-}
-
-/*
- * Fits the pattern of suspects. Where their processes began at different times, it counts by their
- * ages, and predecessors count, too: else what each process loads when it starts would look like
- * growth.
- */
-static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit,
-			 struct growth_rate *rate)
-{
-	struct process_clock clock;
-	double from_s = fit->start_s, until_s = fit->until_s, share;
-
-	process_views_clock(&judge->views, judge->order, judge->nr, judge->nr_left, min_age_ns,
-			    until_s, &clock);
-	if (!clock.began_together) {
-		fit->nr = collect_ages(judge, ALL_PROCESSES, &clock, min_age_ns, until_s);
-		fit->start_s = 0;
-		fit->end_s = process_clock_at(&clock, until_s);
-	}
-	fit->pattern = growth_fit(judge->arrivals, fit->nr, fit->start_s, fit->end_s, rate);
-	fit->last_s = fit->nr ? judge->arrivals[fit->nr - 1].time_s : 0;
-	if (clock.began_together && fit->pattern == GROWTH_STEADY) {
-		/* Back from the clock of windows. */
-		rate->from_s *= until_s / fit->end_s;
-		rate->to_s *= until_s / fit->end_s;
-		return;
-	}
-	if (fit->pattern == GROWTH_STEADY) {
-		share = (double)clock.nr_present / (double)clock.nr;
-		/* Their ages are not by the clock. */
-		if (judge->input->observed)
-			share *= until_s /
-				 fmax(arrival_s(judge, judge->input->start_ns +
-							       (uint64_t)(until_s * NS_PER_S)),
-				      1e-9);
-		rate->blocks_per_s *= share;
-		rate->blocks_error *= share;
-		rate->bytes_per_s *= share;
-		rate->bytes_error *= share;
-	} else if (has_grower(judge, &clock, min_age_ns, until_s, rate)) {
-		fit->pattern = GROWTH_STEADY;
-	}
-	/* What was fitted are ages. */
-	rate->from_s = from_s;
-	rate->to_s = until_s;
-}
-
 /* The verdict of a site that frees, with overdue blocks. */
 static enum verdict judge_overdue(const struct fit *fit)
 {
@@ -477,7 +240,7 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 {
 	const struct site *site = verdict->site;
 	bool freed = site->frees > 0;
-	struct fit fit = {0};
+	struct fit fit;
 	double kept;
 	float lowest = 1;
 
@@ -509,8 +272,7 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		verdict->verdict = lowest <= UNCLEAR_ORDINARY ? VERDICT_UNCLEAR : VERDICT_NOT_YET;
 		return;
 	}
-	collect_suspects(judge, verdict, ret->suspect_ns, &fit);
-	fit_suspects(judge, ret->suspect_ns, &fit, &verdict->rate);
+	judge_fit(judge, ret->suspect_ns, verdict, &fit);
 	/* The short life of a process has no rate, nor have a few moments. */
 	if (fit.pattern == GROWTH_STEADY &&
 	    (fit.life_s * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns ||

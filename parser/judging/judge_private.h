@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What judge.c and judge_certainty.c share. */
+/* What judge.c, judge_certainty.c and judge_fit.c share. */
 #ifndef LEAKTOOLS_PARSER_JUDGE_PRIVATE_H
 #define LEAKTOOLS_PARSER_JUDGE_PRIVATE_H
 
 #include "parser/analysis/process_views.h"
-#include "parser/statistics/survival.h"
+#include "parser/judging/growth.h"
 #include "parser/judging/verdict_types.h"
+#include "parser/statistics/survival.h"
 #include "parser/windows/followed_clock.h"
 
 #define NS_PER_S 1e9
+
+/* What has a probability below 1 in 100,000 is no chance. */
+#define MAX_LOG_CHANCE	(-11.5)
+#define TOO_YOUNG_SHARE 0.05 /* share of the recording */
 
 struct judge {
 	const struct verdict_input *input;
@@ -35,6 +40,15 @@ struct judge {
 	float ordinary[LIFETIME_BUCKETS];
 };
 
+/* The pattern of suspects, the number of them and the time in which they could arrive. */
+struct fit {
+	enum growth_pattern pattern;
+	size_t nr, nr_windows; /* the windows that they came in */
+	double start_s, end_s, last_s;
+	double until_s; /* @end_s, in windows not by the clock: since the recording's start */
+	double life_s;	/* of the processes, until then */
+};
+
 static inline const struct heap_block *block_at(const struct judge *judge, size_t i)
 {
 	return &judge->input->held[judge->order[i]];
@@ -50,5 +64,9 @@ static inline const struct process_view *view_of(const struct judge *judge,
 void judge_sum_losses(struct judge *judge);
 /* Decides how many blocks are certainly held. Each lost event can explain only one block. */
 void judge_certainty_of(const struct judge *judge, struct site_verdict *verdict);
+
+/* Fits the pattern of the blocks of at least that age: the suspects. Notes them in @verdict. */
+void judge_fit(struct judge *judge, double min_age_ns, struct site_verdict *verdict,
+	       struct fit *ret);
 
 #endif
