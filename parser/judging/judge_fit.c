@@ -197,7 +197,7 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 			 struct growth_rate *rate)
 {
 	struct process_clock clock;
-	double from_s = fit->start_s, until_s = fit->until_s, share;
+	double from_s = fit->start_s, until_s = fit->until_s, share = 1;
 
 	process_views_clock(&judge->views, judge->order, judge->nr, judge->nr_left, min_age_ns,
 			    until_s, &clock);
@@ -214,22 +214,19 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 		rate->to_s *= until_s / fit->end_s;
 		return;
 	}
-	if (fit->pattern == GROWTH_STEADY) {
+	if (fit->pattern == GROWTH_STEADY)
 		share = (double)clock.nr_present / (double)clock.nr;
-		/* Their ages are not by the clock. */
-		if (judge->input->observed)
-			share *= until_s /
-				 fmax(arrival_s(judge, judge->input->start_ns +
-							       (uint64_t)(until_s * NS_PER_S)),
-				      1e-9);
-		rate->blocks_per_s *= share;
-		rate->blocks_error *= share;
-		rate->bytes_per_s *= share;
-		rate->bytes_error *= share;
-	} else if (has_grower(judge, &clock, min_age_ns, until_s, rate)) {
+	else if (has_grower(judge, &clock, min_age_ns, until_s, rate))
 		fit->pattern = GROWTH_STEADY;
-	}
-	/* What was fitted are ages. */
+	/* What was fitted are ages, which are not by the clock of windows. */
+	if (judge->input->observed)
+		share *= until_s / fmax(arrival_s(judge, judge->input->start_ns +
+								 (uint64_t)(until_s * NS_PER_S)),
+					1e-9);
+	rate->blocks_per_s *= share;
+	rate->blocks_error *= share;
+	rate->bytes_per_s *= share;
+	rate->bytes_error *= share;
 	rate->from_s = from_s;
 	rate->to_s = until_s;
 }
