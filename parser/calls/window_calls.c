@@ -84,7 +84,7 @@ static int lose_sight_before(struct heap_sink *sink, struct process_table *table
 struct closing {
 	struct heap_sink *sink;
 	struct process_table *table;
-	uint64_t close_ns;
+	uint64_t close_ns, window_ns;
 	int err;
 };
 
@@ -100,6 +100,7 @@ static void follow_block(void *context, const struct heap_block *block)
 		.stack_id = block->allocated.stack_id,
 		.opened_ns = windows->since_ns,
 		.closed_ns = closing->close_ns,
+		.window_ns = closing->window_ns,
 		.seen_ns = closing->close_ns,
 	};
 	struct followed_block *former;
@@ -162,6 +163,7 @@ int window_calls_close(struct heap_sink *sink, struct process_table *table,
 	struct heap_space *space = NULL;
 
 	observed_time_close(&windows->time, time_ns, sample->args[WINDOW_PACE]);
+	closing.window_ns = windows->time.windows[windows->time.nr - 1].observed_ns;
 	DL_FOREACH (table->spaces.all, space) {
 		if (space->heap)
 			heap_for_each_own(space->heap, follow_block, &closing);

@@ -36,10 +36,7 @@
  */
 #define MIN_LENGTH_NS 200000000.0
 
-/* The share of a window in which blocks may be in flight when it closes. */
-#define IN_FLIGHT_SHARE 0.05
-
-#define MIN_AGE_NS	1000 /* about as long as a probe takes */
+#define MIN_AGE_NS    1000 /* about as long as a probe takes */
 
 bool judge_is_left_behind(const struct judge *judge, const struct heap_block *block)
 {
@@ -51,40 +48,11 @@ bool judge_is_left_behind(const struct judge *judge, const struct heap_block *bl
 	       (since > TOO_YOUNG_SHARE || lived < TOO_YOUNG_SHARE);
 }
 
-/*
- * A block that is as young as those that are freed at once, when its window closes, is most likely
- * one of them. Its address is soon used again, and what stays there may be another stack's leak: so
- * looks at it prove nothing. Where this would leave out more than a few of the blocks that stay,
- * it is not done: they are as likely to be young then as to be old.
- */
-static double in_flight_ns(const struct judge *judge, const struct site *site)
-{
-	const struct observed_time *observed = judge->input->observed;
-	double p99_ns, window_ns;
-
-	if (!observed || !site->frees || !observed->nr_opened)
-		return 0;
-	p99_ns = lifetime_sketch_quantile(&site->history->lifetimes, 0.99);
-	window_ns = (double)observed_time_before(observed, judge->input->end_ns) /
-		    (double)observed->nr_opened;
-	return p99_ns <= IN_FLIGHT_SHARE * window_ns / 2 ? IN_FLIGHT_SHARE * window_ns : 0;
-}
-
-static bool is_in_flight(const struct judge *judge, const struct heap_block *block)
-{
-	uint64_t closed_ns = judge->sure.of[block - judge->input->held].closed_ns;
-	uint64_t time_ns = block->allocated.time_ns;
-
-	/* The time of a call that returned after the close is that of the close (windows.h). */
-	return closed_ns != UINT64_MAX && closed_ns >= time_ns &&
-	       (double)(closed_ns - time_ns) < judge->in_flight_ns;
-}
-
 static uint64_t sure_until_ns(const struct judge *judge, const struct heap_block *block)
 {
 	const struct sure_age *sure = &judge->sure.of[block - judge->input->held];
 
-	return is_in_flight(judge, block) ? sure->closed_ns : sure->until_ns;
+	return judge_is_in_flight(judge, block) ? sure->closed_ns : sure->until_ns;
 }
 
 uint64_t judge_age_ns(const struct judge *judge, const struct heap_block *block)
@@ -112,9 +80,10 @@ double judge_stands_for(const struct judge *judge, const struct heap_block *bloc
 	if (!judge->input->observed)
 		return 1;
 	/* The ends of all windows show how many there are at a time. */
-	if (is_in_flight(judge, block))
-		return 1 / (double)judge->input->observed->nr_opened;
-	return followed_clock_stands_for(&judge->clock, block->allocated.time_ns);
+	if (judge_is_in_flight(judge, block))
+		return judge->clock.carried_stand_for / (double)judge->input->observed->nr_opened;
+	return followed_clock_stands_for(&judge->clock, block->allocated.time_ns) *
+	       judge_in_flight_factor(judge, block);
 }
 
 /*
@@ -254,7 +223,7 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 	if (judge->input->observed)
 		followed_clock_init(&judge->clock, judge->input->observed, site,
 				    site_stats_origin(judge->input->sites), judge->input->end_ns);
-	judge->in_flight_ns = in_flight_ns(judge, site);
+	judge_find_in_flight(judge);
 	*ret = (struct judged_ages){.ordinary = freed ? judge->ordinary : NULL};
 	look_at_blocks(judge, verdict);
 	judge_certainty_of(judge, verdict);

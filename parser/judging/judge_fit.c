@@ -48,7 +48,7 @@ static void collect_suspects(struct judge *judge, struct site_verdict *verdict, 
 			     struct fit *fit)
 {
 	uint64_t zero_ns = judge->input->start_ns, start_ns = UINT64_MAX, end_ns = zero_ns;
-	double stand_for = 0, last_ns;
+	double stand_for = 0, factor = 0, last_ns;
 	size_t nr = 0, window = 0;
 
 	for (size_t i = 0; i < judge->nr; i++) {
@@ -74,10 +74,13 @@ static void collect_suspects(struct judge *judge, struct site_verdict *verdict, 
 		}
 		verdict->suspect_bytes += block->size_bytes;
 		stand_for += judge_stands_for(judge, block);
+		if (judge->input->observed)
+			factor += judge_in_flight_factor(judge, block);
 	}
 	verdict->suspect_blocks = nr;
 	if (nr)
 		verdict->stands_for = stand_for / (double)nr;
+	fit->factor = judge->input->observed && nr ? factor / (double)nr : 1;
 	last_ns = (double)(end_ns - zero_ns) - min_age_ns;
 	fit->until_s = last_ns / NS_PER_S;
 	fit->start_s = arrival_s(judge, start_ns);
@@ -188,6 +191,14 @@ static bool has_grower(struct judge *judge, const struct process_clock *clock, d
 	return growth_fit(judge->arrivals, nr, 0, life_s, ret) == GROWTH_STEADY;
 }
 
+static void scale(struct growth_rate *rate, double factor)
+{
+	rate->blocks_per_s *= factor;
+	rate->blocks_error *= factor;
+	rate->bytes_per_s *= factor;
+	rate->bytes_error *= factor;
+}
+
 /*
  * Fits the pattern of suspects. Where their processes began at different times, it counts by their
  * ages, and predecessors count, too: else what each process loads when it starts would look like
@@ -197,7 +208,7 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 			 struct growth_rate *rate)
 {
 	struct process_clock clock;
-	double from_s = fit->start_s, until_s = fit->until_s, share = 1;
+	double from_s = fit->start_s, until_s = fit->until_s, share = fit->factor;
 
 	process_views_clock(&judge->views, judge->order, judge->nr, judge->nr_left, min_age_ns,
 			    until_s, &clock);
@@ -212,10 +223,11 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 		/* Back from the clock of windows. */
 		rate->from_s *= until_s / fit->end_s;
 		rate->to_s *= until_s / fit->end_s;
+		scale(rate, fit->factor);
 		return;
 	}
 	if (fit->pattern == GROWTH_STEADY)
-		share = (double)clock.nr_present / (double)clock.nr;
+		share *= (double)clock.nr_present / (double)clock.nr;
 	else if (has_grower(judge, &clock, min_age_ns, until_s, rate))
 		fit->pattern = GROWTH_STEADY;
 	/* What was fitted are ages, which are not by the clock of windows. */
@@ -223,10 +235,7 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 		share *= until_s / fmax(arrival_s(judge, judge->input->start_ns +
 								 (uint64_t)(until_s * NS_PER_S)),
 					1e-9);
-	rate->blocks_per_s *= share;
-	rate->blocks_error *= share;
-	rate->bytes_per_s *= share;
-	rate->bytes_error *= share;
+	scale(rate, share);
 	rate->from_s = from_s;
 	rate->to_s = until_s;
 }

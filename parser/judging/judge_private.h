@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What judge.c, judge_certainty.c and judge_fit.c share. */
+/* What judge.c, judge_certainty.c, judge_fit.c and judge_in_flight.c share. */
 #ifndef LEAKTOOLS_PARSER_JUDGE_PRIVATE_H
 #define LEAKTOOLS_PARSER_JUDGE_PRIVATE_H
 
@@ -30,8 +30,7 @@ struct judge {
 	struct survival survival;
 	/* In windows. */
 	struct sure_ages sure;
-	/* Of the kind that is judged: younger blocks were about to be freed when it closed. */
-	double in_flight_ns;
+	bool has_in_flight;	     /* of the kind that is judged */
 	struct followed_clock clock; /* of the kind that is judged */
 	/* The blocks that are judged, and by their ages. */
 	const uint32_t *order;
@@ -47,6 +46,7 @@ struct fit {
 	double start_s, end_s, last_s;
 	double until_s; /* @end_s, in windows not by the clock: since the recording's start */
 	double life_s;	/* of the processes, until then */
+	double factor;	/* the mean judge_in_flight_factor() */
 };
 
 static inline const struct heap_block *block_at(const struct judge *judge, size_t i)
@@ -64,6 +64,13 @@ static inline const struct process_view *view_of(const struct judge *judge,
 void judge_sum_losses(struct judge *judge);
 /* Decides how many blocks are certainly held. Each lost event can explain only one block. */
 void judge_certainty_of(const struct judge *judge, struct site_verdict *verdict);
+
+/* Decides whether some of the blocks that seem to stay were in flight when their window closed. */
+void judge_find_in_flight(struct judge *judge);
+/* True if the block may have been. */
+bool judge_is_in_flight(const struct judge *judge, const struct heap_block *block);
+/* If it was not, it stands for so many: for those that stay and may have been in flight, too. */
+double judge_in_flight_factor(const struct judge *judge, const struct heap_block *block);
 
 /* Fits the pattern of the blocks of at least that age: the suspects. Notes them in @verdict. */
 void judge_fit(struct judge *judge, double min_age_ns, struct site_verdict *verdict,

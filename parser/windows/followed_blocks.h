@@ -37,12 +37,25 @@ struct followed_block {
 	uint32_t nr_looks;	       /* 0: it is not known to be in the sample */
 	uint32_t nr_untouched;	       /* the last looks that found it untouched */
 	bool is_certain;	       /* its window lasted until the recording ended */
-	uint64_t opened_ns, closed_ns; /* of its window */
+	uint64_t opened_ns, closed_ns; /* of its window; opened_ns: after the one before it */
+	uint64_t window_ns;	       /* how long it was open */
 	uint64_t seen_ns;	       /* it was last seen then */
 	uint64_t ended_ns; /* an event of a later window shows that it has ended; or 0 */
 	struct followed_block *prev, *next; /* those without looks, by their windows */
 	UT_hash_handle hh;
 };
+
+/* What is older is not in flight: a thread waits for its CPU for some milliseconds. */
+#define MAX_IN_FLIGHT_NS UINT64_C(100000000)
+
+/*
+ * A block that is younger when its window closes may be in flight: it would be freed a moment
+ * later. @window_ns: as above.
+ */
+static inline uint64_t followed_in_flight_ns(uint64_t window_ns)
+{
+	return window_ns / 2 < MAX_IN_FLIGHT_NS ? window_ns / 2 : MAX_IN_FLIGHT_NS;
+}
 
 /* Zero it before use. */
 struct followed_blocks {

@@ -6,22 +6,32 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NS_PER_S 1e9
-#define WINDOW_S 0.02
-#define EVERY_S	 (WINDOW_S / TRACE_OBSERVED_SHARE)
-/* leakrec follows so many blocks of a stack and a window, and so many of a window. */
+#define NS_PER_S     1e9
+#define WINDOW_S     0.02
+#define MIN_WINDOW_S 0.005
+/* leakrec follows so many blocks of a stack and a window. */
 #define MAX_FOLLOWED 4
+/* Hard windows: calls that return up to so long after the close began before it. */
+#define CROSSING_S   0.0002
+#define SHORT_LIFE_S 0.001
+#define DELAY_S	     0.005 /* of a thread that has lost its CPU */
 
 struct outliving {
 	struct site_block block;
-	double at_s, freed_s;
+	double at_s, freed_s, usual_s; /* usual_s: how long it had lived without a delay */
 	uint32_t window;
 	double order; /* at random */
 };
 
+struct trace_window {
+	double open_s, close_s, before_s; /* before_s: observed before it */
+};
+
 struct trace_windows {
 	struct observed_time time;
-	double *opens;
+	bool are_hard;
+	double delayed; /* the share of blocks whose thread loses its CPU meanwhile */
+	struct trace_window *list;
 	size_t nr;
 	struct outliving *outliving;
 	size_t nr_outliving, max_outliving;
@@ -32,24 +42,39 @@ struct trace_windows {
 struct habits {
 	double reused;	  /* the chance that the address of a freed block is in use again */
 	double untouched; /* the chance that a block is not written to between two looks */
+	double taken;	  /* the chance that another part's leak stays where a short life was */
 };
 
-void leak_trace_windows_init(struct leak_trace *trace)
+static uint64_t time_ns_of(const struct leak_trace *trace, double at_s)
+{
+	return trace->start_ns + (uint64_t)(at_s * NS_PER_S);
+}
+
+void leak_trace_windows_init(struct leak_trace *trace, bool are_hard)
 {
 	struct trace_windows *windows = check(calloc(1, sizeof(*windows)));
-	double length_s = trace->runs[0].length_s;
+	double length_s = trace->runs[0].length_s, before_s = 0, window_s, every_s;
 
 	trace->windows = windows;
 	trace->scale = 1 / TRACE_OBSERVED_SHARE;
-	windows->opens = check(calloc((size_t)(length_s / EVERY_S) + 2, sizeof(double)));
-	for (double at_s = 0; at_s + EVERY_S < length_s; at_s += EVERY_S) {
-		double open_s = at_s + (EVERY_S - WINDOW_S) * draw(trace);
-		uint64_t open_ns = trace->start_ns + (uint64_t)(open_s * NS_PER_S);
+	windows->are_hard = are_hard;
+	windows->delayed = are_hard ? draw_between(trace, 0, 0.05) : 0;
+	windows->list = check(calloc((size_t)(length_s / MIN_WINDOW_S * TRACE_OBSERVED_SHARE) + 2,
+				     sizeof(*windows->list)));
+	for (double at_s = 0;; at_s += every_s) {
+		double open_s;
 
-		windows->opens[windows->nr++] = open_s;
-		if (observed_time_open(&windows->time, open_ns))
+		window_s = are_hard ? draw_log_between(trace, MIN_WINDOW_S, 0.2) : WINDOW_S;
+		every_s = window_s / TRACE_OBSERVED_SHARE;
+		if (at_s + every_s >= length_s)
+			break;
+		open_s = at_s + (every_s - window_s) * draw(trace);
+		windows->list[windows->nr++] =
+			(struct trace_window){open_s, open_s + window_s, before_s};
+		before_s += window_s;
+		if (observed_time_open(&windows->time, time_ns_of(trace, open_s)))
 			check(NULL);
-		observed_time_close(&windows->time, open_ns + (uint64_t)(WINDOW_S * NS_PER_S), 0);
+		observed_time_close(&windows->time, time_ns_of(trace, open_s + window_s), 0);
 	}
 }
 
@@ -60,36 +85,56 @@ void leak_trace_windows_deinit(struct leak_trace *trace)
 	if (!windows)
 		return;
 	observed_time_deinit(&windows->time);
-	free(windows->opens);
+	free(windows->list);
 	free(windows->outliving);
 	free(windows->followed);
 	free(windows);
 }
 
+/* The last window that opened by @at_s, or NULL. */
+static const struct trace_window *window_at(const struct trace_windows *windows, double at_s)
+{
+	size_t low = 0, high = windows->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (windows->list[middle].open_s <= at_s)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &windows->list[low - 1] : NULL;
+}
+
 bool leak_trace_windows_show(const struct leak_trace *trace, double at_s)
 {
-	const struct trace_windows *windows = trace->windows;
-	size_t index = (size_t)(at_s * (1 / EVERY_S));
+	const struct trace_window *window = window_at(trace->windows, at_s);
 
-	return index < windows->nr && at_s >= windows->opens[index] &&
-	       at_s < windows->opens[index] + WINDOW_S;
+	return window && at_s < window->close_s + (trace->windows->are_hard ? CROSSING_S : 0);
 }
 
 void leak_trace_windows_add(struct leak_trace *trace, const struct site_block *block, double at_s,
 			    double freed_s)
 {
 	struct trace_windows *windows = trace->windows;
-	size_t index = (size_t)(at_s * (1 / EVERY_S));
-	double open_s;
+	const struct trace_window *window = window_at(windows, at_s);
+	struct outliving outliving = {
+		.block = *block, .at_s = at_s, .freed_s = freed_s, .usual_s = freed_s - at_s};
 
 	if (!leak_trace_windows_show(trace, at_s))
 		return;
-	open_s = windows->opens[index];
-	if (site_stats_enter(trace->stats, block))
+	/* The recorder gives a sample that comes after the close the time of the close. */
+	if (at_s >= window->close_s)
+		outliving.block.time_ns = time_ns_of(trace, window->close_s);
+	if (windows->are_hard && draw(trace) < windows->delayed)
+		outliving.freed_s -= DELAY_S * log(draw(trace));
+	if (site_stats_enter(trace->stats, &outliving.block))
 		check(NULL);
-	if (freed_s <= open_s + WINDOW_S) {
+	if (outliving.freed_s <= window->close_s) {
 		if (site_stats_leave(trace->stats, block,
-				     block->time_ns + (uint64_t)((freed_s - at_s) * NS_PER_S)))
+				     block->time_ns +
+					     (uint64_t)((outliving.freed_s - at_s) * NS_PER_S)))
 			check(NULL);
 		return;
 	}
@@ -98,13 +143,9 @@ void leak_trace_windows_add(struct leak_trace *trace, const struct site_block *b
 		windows->outliving = check(reallocarray(windows->outliving, windows->max_outliving,
 							sizeof(*windows->outliving)));
 	}
-	windows->outliving[windows->nr_outliving++] = (struct outliving){
-		.block = *block,
-		.at_s = at_s,
-		.freed_s = freed_s,
-		.window = (uint32_t)index,
-		.order = draw(trace),
-	};
+	outliving.window = (uint32_t)(window - windows->list);
+	outliving.order = draw(trace);
+	windows->outliving[windows->nr_outliving++] = outliving;
 }
 
 static int compare(const void *a, const void *b)
@@ -126,19 +167,25 @@ static double draw_seen_again_s(struct leak_trace *trace, const struct outliving
 				const struct habits *habits)
 {
 	const struct trace_windows *windows = trace->windows;
-	double cycle_s = (block->freed_s - block->at_s) / fmax(habits->reused, 1e-3);
-	double waited_s = -cycle_s * log(draw(trace)), observed_s, index;
+	double observed_s = -block->usual_s / fmax(habits->reused, 1e-3) * log(draw(trace));
+	size_t low = 0, high = windows->nr;
 
 	if (isinf(block->freed_s))
 		return INFINITY;
-	observed_s = waited_s + (double)observed_time_before(
-					&windows->time,
-					trace->start_ns + (uint64_t)(block->freed_s * NS_PER_S)) /
-					NS_PER_S;
-	index = floor(observed_s / WINDOW_S);
-	return index < (double)windows->nr
-		       ? windows->opens[(size_t)index] + observed_s - index * WINDOW_S
-		       : INFINITY;
+	observed_s +=
+		(double)observed_time_before(&windows->time, time_ns_of(trace, block->freed_s)) /
+		NS_PER_S;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (windows->list[middle].before_s <= observed_s)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	observed_s -= windows->list[low - 1].before_s;
+	observed_s += windows->list[low - 1].open_s;
+	return observed_s < windows->list[low - 1].close_s ? observed_s : INFINITY;
 }
 
 /* Looks at the block until it is gone, or until the end. */
@@ -146,35 +193,42 @@ static void follow(struct leak_trace *trace, const struct outliving *block,
 		   const struct habits *habits)
 {
 	struct trace_windows *windows = trace->windows;
-	double closed_s = windows->opens[block->window] + WINDOW_S;
-	double length_s = trace->runs[0].length_s, wait_s = 1, at_s;
-	double again_s = draw_seen_again_s(trace, block, habits);
+	const struct trace_window *window = &windows->list[block->window];
+	double length_s = trace->runs[0].length_s, wait_s = 1, at_s = 0;
+	double again_s = draw_seen_again_s(trace, block, habits), taken_s = INFINITY;
 	struct followed_block followed = {
-		.closed_ns = trace->start_ns + (uint64_t)(closed_s * NS_PER_S),
+		.closed_ns = time_ns_of(trace, window->close_s),
+		.window_ns = (uint64_t)((window->close_s - window->open_s) * NS_PER_S),
 	};
 
+	if (habits->taken > 0 && block->usual_s < SHORT_LIFE_S && draw(trace) < habits->taken) {
+		taken_s = block->freed_s;
+		again_s = INFINITY;
+	}
 	if (site_stats_follow(trace->stats, &block->block))
 		check(NULL);
 	for (bool is_last = false; !is_last; wait_s *= 2) {
-		bool is_there, is_same;
+		bool is_there, is_same, was_taken = at_s >= taken_s;
 
-		at_s = closed_s + wait_s * draw_between(trace, 0.75, 1.25);
+		at_s = window->close_s + wait_s * draw_between(trace, 0.75, 1.25);
 		is_last = at_s >= length_s;
 		at_s = fmin(at_s, length_s);
 		is_there = at_s < block->freed_s;
 		is_same = draw(trace) < (is_there ? habits->untouched : 0.12);
+		if (at_s >= taken_s) {
+			is_there = true;
+			is_same = was_taken;
+		}
 		if (again_s <= at_s || (!is_there && draw(trace) >= habits->reused)) {
-			uint64_t end_ns =
-				trace->start_ns + (uint64_t)(fmin(at_s, again_s) * NS_PER_S);
-
-			if (site_stats_leave(trace->stats, &block->block, end_ns))
+			if (site_stats_leave(trace->stats, &block->block,
+					     time_ns_of(trace, fmin(at_s, again_s))))
 				check(NULL);
 			return;
 		}
 		followed.nr_untouched =
 			is_same && followed.nr_looks ? followed.nr_untouched + 1 : 0;
 		followed.nr_looks++;
-		followed.seen_ns = trace->start_ns + (uint64_t)(at_s * NS_PER_S);
+		followed.seen_ns = time_ns_of(trace, at_s);
 	}
 	leak_trace_hold(trace, &block->block);
 	windows->followed[trace->nr_held - 1] = followed;
@@ -182,14 +236,17 @@ static void follow(struct leak_trace *trace, const struct outliving *block,
 
 static struct habits draw_habits(struct leak_trace *trace, enum trace_kind kind)
 {
-	double untouched = draw_between(trace, 0.95, 1);
+	double untouched = draw_between(trace, 0.95, 1), taken = 0;
 
 	/* What is in use is written to, what is kept only in part. */
 	if (kind >= TRACE_REPLACED_CACHE && kind < TRACE_FIRST_LEAK)
 		untouched = draw_between(trace, 0, 1);
+	if (trace->windows->are_hard && draw(trace) < 0.5)
+		taken = draw(trace);
 	return (struct habits){
 		.reused = draw(trace) < 0.3 ? draw_between(trace, 0.9, 1) : draw(trace),
 		.untouched = untouched,
+		.taken = taken,
 	};
 }
 
@@ -205,9 +262,7 @@ void leak_trace_windows_settle(struct leak_trace *trace)
 	qsort(windows->outliving, windows->nr_outliving, sizeof(*windows->outliving), compare);
 	for (size_t i = 0; i < windows->nr_outliving; i++) {
 		const struct outliving *block = &windows->outliving[i];
-		uint64_t closed_ns =
-			trace->start_ns +
-			(uint64_t)((windows->opens[block->window] + WINDOW_S) * NS_PER_S);
+		uint64_t closed_ns = time_ns_of(trace, windows->list[block->window].close_s);
 
 		if (i == 0 || block[-1].window != block->window ||
 		    block[-1].block.stack_id != block->block.stack_id)

@@ -3,6 +3,9 @@
  * A simulated program as leakrec --budget sees it: 20 ms of each second, at random. Of the blocks
  * of a stack that outlive a window, it follows a few. It looks at these about 1, 2, 4, ... seconds
  * after the window and at the end, and does not see whether an address has another block by then.
+ *
+ * Hard windows are of 5 to 200 ms. Calls return after the close, threads are delayed, and where a
+ * block had a short life, another part's leak may stay.
  */
 #ifndef LEAKTOOLS_TEST_SUPPORT_LEAK_TRACE_WINDOWS_H
 #define LEAKTOOLS_TEST_SUPPORT_LEAK_TRACE_WINDOWS_H
@@ -13,7 +16,7 @@
 
 #define TRACE_OBSERVED_SHARE 0.02
 
-void leak_trace_windows_init(struct leak_trace *trace);
+void leak_trace_windows_init(struct leak_trace *trace, bool are_hard);
 void leak_trace_windows_deinit(struct leak_trace *trace);
 
 /* True if a window is open at @at_s. */

@@ -465,7 +465,7 @@ static int compare_by_time(const void *a, const void *b)
 	       (x->allocated.time_ns < y->allocated.time_ns);
 }
 
-static void init(struct leak_trace *trace, uint64_t seed, enum trace_set set, bool in_windows)
+static void init(struct leak_trace *trace, uint64_t seed, enum trace_set set, enum trace_view view)
 {
 	static const size_t nr_of[TRACE_NR_KINDS] = {
 		[TRACE_STARTUP_CACHE] = 10, [TRACE_PLATEAU_POOL] = 8, [TRACE_REPLACED_CACHE] = 3,
@@ -483,10 +483,11 @@ static void init(struct leak_trace *trace, uint64_t seed, enum trace_set set, bo
 		.scale = 1,
 	};
 	trace->end_ns = trace->start_ns +
-			(uint64_t)(NS_PER_S * draw_log_between(trace, in_windows ? 600 : 20, 7200));
+			(uint64_t)(NS_PER_S *
+				   draw_log_between(trace, view == TRACE_WHOLE ? 20 : 600, 7200));
 	leak_trace_add_runs(trace);
-	if (in_windows)
-		leak_trace_windows_init(trace);
+	if (view != TRACE_WHOLE)
+		leak_trace_windows_init(trace, view == TRACE_IN_HARD_WINDOWS);
 	/* The recording begins with an event of its own. */
 	first = (struct site_block){
 		.stack_id = FIRST_STACK, .size_bytes = 1, .time_ns = trace->start_ns};
@@ -501,19 +502,19 @@ static void init(struct leak_trace *trace, uint64_t seed, enum trace_set set, bo
 		add_part(trace,
 			 TRACE_FIRST_LEAK + (enum trace_kind)((i + seed) %
 							      (TRACE_NR_KINDS - TRACE_FIRST_LEAK)));
-	if (in_windows)
+	if (view != TRACE_WHOLE)
 		leak_trace_windows_settle(trace);
 	qsort(trace->held, trace->nr_held, sizeof(*trace->held), compare_by_time);
 }
 
 void leak_trace_init(struct leak_trace *trace, uint64_t seed, enum trace_set set)
 {
-	init(trace, seed, set, false);
+	init(trace, seed, set, TRACE_WHOLE);
 }
 
-void leak_trace_init_windows(struct leak_trace *trace, uint64_t seed, enum trace_set set)
+void leak_trace_init_windows(struct leak_trace *trace, uint64_t seed, enum trace_view view)
 {
-	init(trace, seed, set, true);
+	init(trace, seed, TRACE_SIMPLE, view);
 }
 
 void leak_trace_deinit(struct leak_trace *trace)

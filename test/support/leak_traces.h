@@ -84,6 +84,9 @@ enum trace_set {
 	TRACE_SHARED,  /* they are TRACE_CALLERS, or share helpers that allocate for them */
 };
 
+/* What is seen of them. */
+enum trace_view { TRACE_WHOLE, TRACE_IN_WINDOWS, TRACE_IN_HARD_WINDOWS };
+
 struct trace_windows;
 
 /* The stack with id i belongs to parts[part_of[i]]. */
@@ -110,9 +113,9 @@ struct leak_trace {
 void leak_trace_init(struct leak_trace *trace, uint64_t seed, enum trace_set set);
 /*
  * The same, recorded in windows: two per cent of ten minutes to two hours. The programs do more, so
- * that about as much is observed of them.
+ * that about as much is observed of them. Hard windows: see leak_trace_windows.h.
  */
-void leak_trace_init_windows(struct leak_trace *trace, uint64_t seed, enum trace_set set);
+void leak_trace_init_windows(struct leak_trace *trace, uint64_t seed, enum trace_view view);
 void leak_trace_deinit(struct leak_trace *trace);
 
 /* For verdict_input.process_life. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Verdicts of recordings in windows: 20 ms of each second. Each block is in the sample. */
+/*
+ * Verdicts of recordings in windows: the first 20 ms of each second. Each block is in the sample
+ * that outlives its window.
+ */
 #include "parser/windows/followed_blocks.h"
 #include "parser/windows/observed_time.h"
 #include "test/support/judged_program.h"
@@ -37,10 +40,14 @@ static int end_windows(void **state)
 /* A block that is there at the end, untouched. */
 static void add_stayer(uint32_t stack_id, pid_t pid, uint64_t time_ns)
 {
+	const struct observed_window *window =
+		&windows.windows[observed_time_nr_before(&windows, time_ns) - 1];
+
 	followed[input.nr_held] = (struct followed_block){
 		.nr_looks = 2,
 		.nr_untouched = 2,
-		.closed_ns = time_ns - time_ns % SECOND + WINDOW_NS,
+		.closed_ns = window->close_ns,
+		.window_ns = window->observed_ns,
 		.seen_ns = input.end_ns,
 	};
 	add(stack_id, pid, 1000, (double)(time_ns - START) / (double)SECOND, FOREVER);
@@ -59,12 +66,70 @@ static void the_rate_of_one_process_is_not_that_of_the_sample(void **state)
 	assert_in_range(verdicts.sites[0].rate.bytes_per_s, 7000, 10000);
 }
 
+/*
+ * Blocks of stack 1 that a window sees freed: they live for 1 us; with delays, one of twenty lives
+ * for 5 ms.
+ */
+static void add_freed(uint64_t open_ns, bool delays)
+{
+	for (uint64_t i = 0; i < 40; i++)
+		add(1, 1, 1000, (double)(open_ns + i * 100000 - START) / (double)SECOND,
+		    delays && i % 20 == 0 ? 5e-3 : 1e-6);
+}
+
+/* Threads wait for their CPU, so the lifetimes of freed blocks do not tell that these are short. */
+static void what_is_in_flight_is_no_growth(void **state)
+{
+	for (uint64_t i = 0; i < 100; i++) {
+		add_freed(START + i * SECOND, true);
+		/* Each second one is of a call that returned after the close. */
+		add_stayer(1, 1, START + i * SECOND + WINDOW_NS - (i % 2 ? 1 + 50000 * i : 0));
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_sites, 1);
+	assert_true(verdicts.sites[0].verdict == VERDICT_NOT_YET ||
+		    verdicts.sites[0].verdict == VERDICT_UNCLEAR);
+}
+
+/* A block in each window stays, and one is in flight. */
+static void what_is_in_flight_hides_no_leak(void **state)
+{
+	for (uint64_t i = 0; i < 100; i++) {
+		add_freed(START + i * SECOND, true);
+		add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 100 * (i * 37 % 100));
+		add_stayer(1, 1, START + i * SECOND + WINDOW_NS);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 42, 58);
+	assert_in_range(verdicts.sites[0].stands_for, 90, 110);
+}
+
+/* A quiet program's window stays open for long. It does not make the others longer. */
+static void a_quiet_time_hides_no_leak(void **state)
+{
+	observed_time_deinit(&windows);
+	assert_int_equal(observed_time_open(&windows, START), 0);
+	observed_time_close(&windows, START + 50 * SECOND, 0);
+	for (uint64_t i = 50; i < 100; i++) {
+		assert_int_equal(observed_time_open(&windows, START + i * SECOND), 0);
+		observed_time_close(&windows, START + i * SECOND + WINDOW_NS, 0);
+		add_freed(START + i * SECOND, false);
+		add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 100 * (i * 37 % 100));
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+}
+
 #define WINDOWED(function) cmocka_unit_test_setup_teardown(function, begin_windows, end_windows)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WINDOWED(the_rate_of_one_process_is_not_that_of_the_sample),
+		WINDOWED(what_is_in_flight_is_no_growth),
+		WINDOWED(what_is_in_flight_hides_no_leak),
+		WINDOWED(a_quiet_time_hides_no_leak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
