@@ -30,6 +30,8 @@
 
 /* What comes at a steady rate comes in so many windows. */
 #define MIN_WINDOWS 3
+/* Where blocks are in flight when windows close, a few of them seem old enough to stay. */
+#define MIN_SUSPECTS 5
 /*
  * A shorter recording shows no leak. A program that starts loads libraries and locales for as long,
  * which looks like growth.
@@ -198,7 +200,7 @@ static void init_survival(struct judge *judge, const struct site *site,
 			      judge->input->end_ns);
 		return;
 	}
-	survival_init_windows(&judge->survival, site, judge->ages);
+	survival_init_windows(&judge->survival, site, judge->ages, judge->has_in_flight);
 	/* Short lives are seen more often than long ones. */
 	verdict->median_s = survival_quantile(&judge->survival, 0.5) / NS_PER_S;
 	verdict->p99_s = survival_quantile(&judge->survival, 0.99) / NS_PER_S;
@@ -209,7 +211,7 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		  struct site_verdict *verdict, struct judged_ages *ret)
 {
 	const struct site *site = verdict->site;
-	bool freed = site->frees > 0;
+	bool freed = site->frees > 0, few;
 	struct fit fit;
 	double kept;
 	float lowest = 1;
@@ -255,7 +257,8 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 	verdict->verdict = freed && kept < NEVER_FREED_SHARE
 				   ? judge_overdue(&fit)
 				   : judge_kept(judge, verdict, fit.pattern);
-	if (judge->length_ns < MIN_LENGTH_NS &&
+	few = verdict->suspect_blocks < (judge->has_in_flight ? MIN_SUSPECTS : 1);
+	if ((judge->length_ns < MIN_LENGTH_NS || few) &&
 	    (verdict->verdict == VERDICT_GROWTH || verdict->verdict == VERDICT_OVERDUE ||
 	     verdict->verdict == VERDICT_BURST))
 		verdict->verdict = VERDICT_UNCLEAR;

@@ -29,8 +29,11 @@ static void free_history(struct site_history *history)
 {
 	if (history)
 		lifetime_sketch_deinit(&history->lifetimes);
-	if (history && history->windows)
+	if (history && history->windows) {
 		lifetime_sketch_deinit(&history->windows->unobserved);
+		lifetime_sketch_deinit(&history->windows->in_flight);
+		lifetime_sketch_deinit(&history->windows->in_flight_at_close);
+	}
 	if (history)
 		free(history->windows);
 	free(history);
@@ -281,6 +284,22 @@ int site_stats_leave(struct site_stats *stats, const struct site_block *block, u
 	return lifetime_sketch_add(&site->history->lifetimes, lifetime_ns(stats, block, time_ns));
 }
 
+int site_stats_leave_in_flight(struct site_stats *stats, const struct site_block *block,
+			       uint64_t closed_ns, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+	struct site_windows *windows;
+	int err = site_stats_leave(stats, block, time_ns);
+
+	if (err || !site || !site->history->windows)
+		return err;
+	windows = site->history->windows;
+	err = lifetime_sketch_add(&windows->in_flight, lifetime_ns(stats, block, time_ns));
+	return err ? err
+		   : lifetime_sketch_add(&windows->in_flight_at_close,
+					 lifetime_ns(stats, block, closed_ns));
+}
+
 void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id)
 {
 	struct site *site = find(stats, stack_id);
@@ -458,7 +477,10 @@ static int add_windows(struct site_history *sum, const struct site_history *hist
 		sum->windows->outlived[index] += from->outlived[i];
 		sum->windows->followed[index] += from->followed[i];
 	}
-	return lifetime_sketch_merge(&sum->windows->unobserved, &from->unobserved);
+	if (lifetime_sketch_merge(&sum->windows->unobserved, &from->unobserved) ||
+	    lifetime_sketch_merge(&sum->windows->in_flight, &from->in_flight))
+		return -ENOMEM;
+	return lifetime_sketch_merge(&sum->windows->in_flight_at_close, &from->in_flight_at_close);
 }
 
 /* Adds the history of one site to another's, whose periods first become at least as long. */

@@ -30,6 +30,11 @@ struct site_period {
 struct site_windows {
 	/* How old the blocks were that are unknown from the end of their window on. */
 	struct lifetime_sketch unobserved;
+	/*
+	 * Freed blocks that looks showed to have been in flight, or may have been: their lifetimes,
+	 * until the proof, and how old they were when their window closed.
+	 */
+	struct lifetime_sketch in_flight, in_flight_at_close;
 	/* All of them, and those that leakrec looked at, by the period of their allocation. */
 	uint32_t outlived[SITE_PERIODS], followed[SITE_PERIODS];
 };
@@ -94,6 +99,12 @@ void site_stats_begin(struct site_stats *stats, uint64_t time_ns);
 int site_stats_enter(struct site_stats *stats, const struct site_block *block);
 /* The block is freed. */
 int site_stats_leave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
+/*
+ * The same for a block that leakrec looked at. It may have been in flight when its window closed,
+ * at @closed_ns.
+ */
+int site_stats_leave_in_flight(struct site_stats *stats, const struct site_block *block,
+			       uint64_t closed_ns, uint64_t time_ns);
 /* Call it, too, if its thread freed it before it allocated anything else. */
 void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id);
 /* The block is not held any more at @time_ns; its free was missed. */

@@ -44,12 +44,12 @@ double survival_opportunities(const struct survival *survival, double age_ns)
  * long. N(x) is an estimate. It is never less than the number that was seen, nor less than N / 20:
  * no block may speak for more than 20.
  */
-static void weigh(struct survival *survival, const struct lifetime_sketch *lifetimes)
+static void weigh(struct survival *survival)
 {
 	double nr = 0, fewest = MIN_OPPORTUNITIES * survival->allocations;
 
 	for (unsigned int i = LIFETIME_BUCKETS; i-- > 0;) {
-		uint32_t count = lifetime_sketch_count(lifetimes, i);
+		uint32_t count = survival->ended[i];
 		double value_ns = lifetime_bucket_value(i);
 
 		survival->weight_from[i] = survival->weight_from[i + 1];
@@ -66,14 +66,14 @@ static void weigh(struct survival *survival, const struct lifetime_sketch *lifet
  * Hill's estimator over the longest lifetimes: the square root of the number of all, at least
  * MIN_TAIL_DEATHS, rounded up to whole buckets. A death is a block that was freed.
  */
-static void fit_tail(struct survival *survival, const struct lifetime_sketch *lifetimes)
+static void fit_tail(struct survival *survival)
 {
 	double wanted = fmax(MIN_TAIL_DEATHS, ceil(sqrt((double)survival->site->frees)));
 	double nr = 0, log_sum = 0, squares = 0, weight = 0;
 	unsigned int tail = LIFETIME_BUCKETS;
 
 	for (unsigned int i = LIFETIME_BUCKETS; i-- > 0 && nr < wanted;) {
-		uint32_t count = lifetime_sketch_count(lifetimes, i);
+		uint32_t count = survival->ended[i];
 
 		if (!count)
 			continue;
@@ -84,7 +84,7 @@ static void fit_tail(struct survival *survival, const struct lifetime_sketch *li
 		return;
 	survival->tail_ns = fmax(1, (double)lifetime_bucket_start(tail));
 	for (unsigned int i = tail; i < LIFETIME_BUCKETS; i++) {
-		uint32_t count = lifetime_sketch_count(lifetimes, i);
+		uint32_t count = survival->ended[i];
 		double bucket_weight = survival->weight_from[i] - survival->weight_from[i + 1];
 
 		if (!count)
@@ -109,50 +109,57 @@ void survival_init(struct survival *survival, const struct site *site, uint64_t 
 	survival->allocations = (double)site->allocations;
 	if (!site->history || !site->frees)
 		return;
-	weigh(survival, &site->history->lifetimes);
-	fit_tail(survival, &site->history->lifetimes);
+	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++)
+		survival->ended[i] = lifetime_sketch_count(&site->history->lifetimes, i);
+	weigh(survival);
+	fit_tail(survival);
 }
 
 /*
  * Kaplan and Meier's estimate by buckets of age. Of the blocks that were observed to that age, some
- * end (@lifetimes), and others are observed no longer, at any time within the bucket. So half of
- * these count as observed in it, as in a life table.
+ * end, and others are observed no longer (@left), at any time within the bucket. So half of these
+ * count as observed in it, as in a life table.
  */
-static void estimate(struct survival *survival, const struct lifetime_sketch *unobserved,
-		     const struct lifetime_sketch *lifetimes, const uint32_t *held)
+static void estimate(struct survival *survival, const double *left)
 {
 	double share = 1, at_risk = survival->allocations;
 
 	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++) {
-		double ended = lifetime_sketch_count(lifetimes, i);
-		double left = (double)lifetime_sketch_count(unobserved, i) + held[i];
-		double drop = ended > 0 ? share * ended / (at_risk - left / 2) : 0;
+		double ended = survival->ended[i];
+		double drop = ended > 0 ? share * ended / (at_risk - left[i] / 2) : 0;
 
 		survival->opportunities[i] = share > 0 ? at_risk / share : 0;
 		survival->weight_from[i] = survival->allocations * drop;
 		share = fmax(0, share - drop);
-		at_risk -= ended + left;
+		at_risk -= ended + left[i];
 	}
 	survival->stays = share;
 	for (unsigned int i = LIFETIME_BUCKETS; i-- > 0;)
 		survival->weight_from[i] += survival->weight_from[i + 1];
 }
 
-void survival_init_windows(struct survival *survival, const struct site *site, const uint32_t *held)
+void survival_init_windows(struct survival *survival, const struct site *site, const uint32_t *held,
+			   bool has_in_flight)
 {
-	const struct lifetime_sketch none = {0}, *unobserved = &none;
+	static const struct site_windows none;
+	const struct site_windows *windows =
+		site->history->windows ? site->history->windows : &none;
+	double left[LIFETIME_BUCKETS];
 
 	memset(survival, 0, sizeof(*survival));
 	survival->site = site;
 	survival->in_windows = true;
-	if (site->history->windows)
-		unobserved = &site->history->windows->unobserved;
-	survival->allocations = (double)lifetime_sketch_total(&site->history->lifetimes) +
-				(double)lifetime_sketch_total(unobserved);
-	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++)
-		survival->allocations += held[i];
-	estimate(survival, unobserved, &site->history->lifetimes, held);
-	fit_tail(survival, &site->history->lifetimes);
+	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++) {
+		survival->ended[i] = lifetime_sketch_count(&site->history->lifetimes, i);
+		left[i] = (double)lifetime_sketch_count(&windows->unobserved, i) + held[i];
+		if (has_in_flight) {
+			survival->ended[i] -= lifetime_sketch_count(&windows->in_flight, i);
+			left[i] += lifetime_sketch_count(&windows->in_flight_at_close, i);
+		}
+		survival->allocations += survival->ended[i] + left[i];
+	}
+	estimate(survival, left);
+	fit_tail(survival);
 }
 
 double survival_quantile(const struct survival *survival, double quantile)

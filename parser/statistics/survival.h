@@ -17,6 +17,7 @@ struct survival {
 	const struct site *site;
 	double elapsed_ns; /* from the periods' origin to the end of the recording */
 	double allocations;
+	uint32_t ended[LIFETIME_BUCKETS]; /* freed blocks, by lifetime */
 	/* The model of lifetimes beyond @tail_ns: a Pareto tail. */
 	double tail_ns;	     /* 0: no block was freed */
 	double tail_weight;  /* of the blocks that lived longer */
@@ -36,9 +37,10 @@ void survival_init(struct survival *survival, const struct site *site, uint64_t 
 /*
  * The same for a recording in windows: a block is observed until its window closes, or as long as
  * it is followed. @held: how many held blocks have surely lived so long, by lifetime_bucket().
+ * @has_in_flight: those that may have been in flight are observed until the close, too.
  */
-void survival_init_windows(struct survival *survival, const struct site *site,
-			   const uint32_t *held);
+void survival_init_windows(struct survival *survival, const struct site *site, const uint32_t *held,
+			   bool has_in_flight);
 
 /* The time within which that share of the blocks that end have ended. */
 double survival_quantile(const struct survival *survival, double quantile);

@@ -188,6 +188,20 @@ static double draw_seen_again_s(struct leak_trace *trace, const struct outliving
 	return observed_s < windows->list[low - 1].close_s ? observed_s : INFINITY;
 }
 
+/* As parser/calls/window_calls.c does it. */
+static void end(struct leak_trace *trace, const struct outliving *block,
+		const struct followed_block *followed, uint64_t time_ns)
+{
+	bool in_flight = followed->closed_ns - block->block.time_ns <
+			 followed_in_flight_ns(followed->window_ns);
+	int err = in_flight ? site_stats_leave_in_flight(trace->stats, &block->block,
+							 followed->closed_ns, time_ns)
+			    : site_stats_leave(trace->stats, &block->block, time_ns);
+
+	if (err)
+		check(NULL);
+}
+
 /* Looks at the block until it is gone, or until the end. */
 static void follow(struct leak_trace *trace, const struct outliving *block,
 		   const struct habits *habits)
@@ -220,9 +234,7 @@ static void follow(struct leak_trace *trace, const struct outliving *block,
 			is_same = was_taken;
 		}
 		if (again_s <= at_s || (!is_there && draw(trace) >= habits->reused)) {
-			if (site_stats_leave(trace->stats, &block->block,
-					     time_ns_of(trace, fmin(at_s, again_s))))
-				check(NULL);
+			end(trace, block, &followed, time_ns_of(trace, fmin(at_s, again_s)));
 			return;
 		}
 		followed.nr_untouched =

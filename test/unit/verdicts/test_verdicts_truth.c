@@ -119,7 +119,8 @@ static void judge_trace(uint64_t seed, enum trace_view view, struct score *score
 	leak_trace_deinit(&trace);
 }
 
-static void check_leaks(enum trace_view view, uint64_t nr_traces, double least)
+static void check_leaks(enum trace_view view, uint64_t nr_traces, double least_precision,
+			double least_recall)
 {
 	const char *seeds = getenv("VERDICTS_SEEDS");
 	struct score score = {0};
@@ -146,8 +147,8 @@ static void check_leaks(enum trace_view view, uint64_t nr_traces, double least)
 	if (view != TRACE_WHOLE)
 		printf("of %zu rates, %zu are within a quarter of the truth, %zu within that or two errors\n",
 		       score.rates, score.near_rates, score.likely_rates);
-	assert_true(precision >= least);
-	assert_true(recall >= least);
+	assert_true(precision >= least_precision);
+	assert_true(recall >= least_recall);
 	if (view == TRACE_WHOLE)
 		return;
 	assert_true((double)score.likely_rates >= 0.9 * (double)score.rates);
@@ -155,19 +156,19 @@ static void check_leaks(enum trace_view view, uint64_t nr_traces, double least)
 
 static void leaks_come_first(void **state)
 {
-	check_leaks(TRACE_WHOLE, NR_TRACES, 0.95);
+	check_leaks(TRACE_WHOLE, NR_TRACES, 0.95, 0.95);
 }
 
 /* Two per cent of the time is observed. */
 static void leaks_come_first_in_windows(void **state)
 {
-	check_leaks(TRACE_IN_WINDOWS, NR_WINDOWED, 0.9);
+	check_leaks(TRACE_IN_WINDOWS, NR_WINDOWED, 0.9, 0.9);
 }
 
 /* Where a block was in flight when its window closed, another part's leak may stay. */
 static void leaks_come_first_in_hard_windows(void **state)
 {
-	check_leaks(TRACE_IN_HARD_WINDOWS, NR_WINDOWED, 0.85);
+	check_leaks(TRACE_IN_HARD_WINDOWS, NR_WINDOWED, 0.94, 0.87);
 }
 
 /* --- causes --- */

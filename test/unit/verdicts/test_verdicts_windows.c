@@ -77,13 +77,19 @@ static void add_freed(uint64_t open_ns, bool delays)
 		    delays && i % 20 == 0 ? 5e-3 : 1e-6);
 }
 
-/* Threads wait for their CPU, so the lifetimes of freed blocks do not tell that these are short. */
+/*
+ * Threads wait for their CPU, so the lifetimes of freed blocks do not tell that these are short. A
+ * few of them are older.
+ */
 static void what_is_in_flight_is_no_growth(void **state)
 {
 	for (uint64_t i = 0; i < 100; i++) {
 		add_freed(START + i * SECOND, true);
 		/* Each second one is of a call that returned after the close. */
-		add_stayer(1, 1, START + i * SECOND + WINDOW_NS - (i % 2 ? 1 + 50000 * i : 0));
+		if (i % 33 == 32)
+			add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 4);
+		else
+			add_stayer(1, 1, START + i * SECOND + WINDOW_NS - (i % 2 ? 50000 * i : 0));
 	}
 	assert_int_equal(verdicts_init(&verdicts, &input), 0);
 	assert_int_equal(verdicts.nr_sites, 1);
@@ -91,18 +97,32 @@ static void what_is_in_flight_is_no_growth(void **state)
 		    verdicts.sites[0].verdict == VERDICT_UNCLEAR);
 }
 
-/* A block in each window stays, and one is in flight. */
+/* A look finds that the block of stack 1, which was in flight at the close, is gone. */
+static void add_gone(uint64_t close_ns)
+{
+	const struct site_block block = {1, 1000, close_ns};
+	struct site_stats *sites = (struct site_stats *)input.sites;
+
+	assert_int_equal(site_stats_enter(sites, &block), 0);
+	assert_int_equal(site_stats_follow(sites, &block), 0);
+	assert_int_equal(site_stats_leave_in_flight(sites, &block, close_ns, close_ns + SECOND), 0);
+}
+
+/* One of 50 blocks stays, in each window one; nine are in flight, of which one seems to stay. */
 static void what_is_in_flight_hides_no_leak(void **state)
 {
 	for (uint64_t i = 0; i < 100; i++) {
 		add_freed(START + i * SECOND, true);
 		add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 100 * (i * 37 % 100));
+		for (size_t k = 0; k < 8; k++)
+			add_gone(START + i * SECOND + WINDOW_NS);
 		add_stayer(1, 1, START + i * SECOND + WINDOW_NS);
 	}
 	assert_int_equal(verdicts_init(&verdicts, &input), 0);
 	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
 	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 42, 58);
 	assert_in_range(verdicts.sites[0].stands_for, 90, 110);
+	assert_in_range(verdicts.sites[0].stays * 1e4, 150, 250);
 }
 
 /* A quiet program's window stays open for long. It does not make the others longer. */
