@@ -42,6 +42,9 @@ struct bpf_recorder {
 	uint64_t nr_skipped_before;	 /* runs of programs, before the recording began */
 	bool in_windows;		 /* links are for one window each (bpf_windows.h) */
 	bool has_new_file;		 /* that the open window has no links for */
+	size_t next_target;		 /* where in the table the next window begins to link */
+	double part;			 /* of the processes, in the latest window */
+	bool has_rest;			 /* it was said that a window lacks processes */
 	unsigned int nr_failed;		 /* windows in a row for which nothing could be linked */
 	bool has_left_out;		 /* it was said that some windows lack a process or file */
 	bool has_headless;		 /* a process was left out: its first thread has ended */

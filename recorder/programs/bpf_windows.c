@@ -16,14 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENOTSUPP     524 /* include/linux/errno.h: no probe can be where one is wanted */
-#define FIRST_WINDOW 1
-#define MAX_FAILED   1000 /* windows in a row: some minutes */
+#define ENOTSUPP       524 /* include/linux/errno.h: no probe can be where one is wanted */
+#define FIRST_WINDOW   1
+#define MIN_PLACING_NS 100000000ULL
+#define MAX_FAILED     1000 /* windows in a row: some minutes */
 
 /* What linking all processes has come to. */
 struct linking {
-	int nr;			       /* processes */
-	int err;		       /* the last one that is not a process's end; 0: none */
+	uint64_t begin_ns, max_hits;
+	int nr, nr_rest; /* processes, with links and without; the ended ones are neither */
+	int err;	 /* the last one that is not a process's end; 0: none */
 	const struct probe_file *file; /* that could not be linked */
 };
 
@@ -132,16 +134,54 @@ static bool link_target(struct bpf_recorder *recorder, struct target *target,
 	return true;
 }
 
-/* Links all processes. Returns how many, or a negative errno, reported. */
-static int link_targets(struct bpf_recorder *recorder)
+/*
+ * True if the hits so far have cost enough: the first processes hit their probes until the last one
+ * is linked. A few processes are always linked as a whole.
+ */
+static bool is_enough(const struct bpf_recorder *recorder, const struct linking *linking)
+{
+	return clock_now_ns() >= linking->begin_ns + MIN_PLACING_NS &&
+	       bpf_window_hits(recorder).hits >= linking->max_hits;
+}
+
+static void warn_of_rest(struct bpf_recorder *recorder, const struct linking *linking)
+{
+	if (linking->nr_rest && !recorder->has_rest)
+		diag_warn("too many busy processes to probe at once: the first window has %d, and "
+			  "the others follow in turn; amounts allow for that",
+			  linking->nr);
+	recorder->has_rest |= linking->nr_rest != 0;
+}
+
+/*
+ * Links processes until there are enough, or all; the next window begins where this one ends.
+ * Returns how many, or a negative errno, reported.
+ */
+static int link_targets(struct bpf_recorder *recorder, uint64_t max_hits)
 {
 	struct target_table *table = bpf_recorder_target_table(recorder);
-	struct linking linking = {0};
+	struct linking linking = {
+		.begin_ns = clock_now_ns(),
+		.max_hits = bpf_window_hits(recorder).hits + max_hits,
+	};
+	size_t first = recorder->next_target;
 	bool goes_on = true;
 
-	for (struct target *target = NULL; goes_on && (target = target_table_next(table, target));)
-		if (is_to_record(target))
+	for (size_t i = 0; goes_on && i < TARGET_TABLE_SIZE; i++) {
+		struct target *target = &table->targets[(first + i) % TARGET_TABLE_SIZE];
+
+		if (!is_to_record(target))
+			continue;
+		if (!linking.nr_rest && !is_enough(recorder, &linking)) {
 			goes_on = link_target(recorder, target, &linking);
+			continue;
+		}
+		target_set_linked(target, false);
+		if (!linking.nr_rest++)
+			recorder->next_target = (size_t)(target - table->targets);
+	}
+	recorder->part = linking.nr ? (double)linking.nr / (linking.nr + linking.nr_rest) : 1;
+	warn_of_rest(recorder, &linking);
 	if (linking.nr || !linking.err)
 		recorder->nr_failed = 0;
 	else if (++recorder->nr_failed == MAX_FAILED)
@@ -165,7 +205,7 @@ int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *
 	__atomic_fetch_add(&window->nr, 1, __ATOMIC_SEQ_CST);
 	recorder->has_new_file = false;
 	before = realtime_begin();
-	nr = link_targets(recorder);
+	nr = link_targets(recorder, max_hits);
 	realtime_end(&before);
 	__atomic_store_n(&window->hits, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&window->max_hits, max_hits, __ATOMIC_SEQ_CST);
@@ -174,6 +214,11 @@ int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *
 	if (nr > 0)
 		__atomic_store_n(&window->state, BPF_WINDOW_OPEN, __ATOMIC_SEQ_CST);
 	return nr;
+}
+
+double bpf_window_part(const struct bpf_recorder *recorder)
+{
+	return recorder->part;
 }
 
 bool bpf_window_has_new(const struct bpf_recorder *recorder)

@@ -21,10 +21,10 @@ struct bpf_window_hits {
 };
 
 /*
- * Links all processes of the target table, and lets programs record from *@ret_opened_ns on
- * (CLOCK_MONOTONIC), for @max_hits at most. The links of the last window must be gone. Returns how
- * many processes are recorded (0: the window is not open), or a negative errno, reported. A process
- * that has ended, or whose first thread has, is left out.
+ * Links the processes of the target table, as many as go with @max_hits, and lets programs record
+ * from *@ret_opened_ns on (CLOCK_MONOTONIC), for @max_hits at most. The links of the last window
+ * must be gone. Returns how many processes are recorded (0: the window is not open), or a negative
+ * errno, reported. A process that has ended, or whose first thread has, is left out.
  *
  * After the first window, an error ends the recording only if it goes on for many windows. A file
  * that the kernel takes no probe in is given up, and a process that cannot be linked now is left
@@ -32,7 +32,13 @@ struct bpf_window_hits {
  */
 int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *ret_opened_ns);
 
-/* True if there is a process or a file by now that the open window has no links for. */
+/*
+ * The share of the processes that the latest window has: with many, not all are probed at once, as
+ * the first ones hit their probes meanwhile. All are probed in turn.
+ */
+double bpf_window_part(const struct bpf_recorder *recorder);
+
+/* True if there is a process or a file that the open window has no links for. */
 bool bpf_window_has_new(const struct bpf_recorder *recorder);
 
 /* Lets the window last until @max_hits from now. */

@@ -108,3 +108,32 @@ said() {
 	timeout -k 5 200 python3 "$SOURCE_DIR/test/integration/support/reuse_pid_in_window.py" "$BIN/leakrec" \
 		"$BUILD_DIR/test/targets/lib/libwaits.so" "$PWD/lib" 3>&-
 }
+
+pids_of_first_window() {
+	perf script -i stream.data -F pid,event,trace 2>/dev/null |
+		awk '/leakrec:window: .*open=1/ { nr++ } /:malloc/ && nr == 1 { print $1 }' | sort -u
+}
+
+@test "budget: many busy processes are not all probed at once" {
+	local pids=() all
+
+	for _ in {1..300}; do
+		"$TARGETS/steady_calls" --threads 1 --pause-us 3000 <<<go >/dev/null 2>&1 3>&- &
+		pids+=($!)
+		STARTED_PIDS+=($!)
+	done
+	all=$(IFS=, && echo "${pids[*]}")
+	: >leakrec.err
+	"$BIN/leakrec" --budget 0.1% -p "$all" -o - --call-graph none >stream.data 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 is_recording "$LEAKREC_PID"
+	wait_until 60 said "too many busy processes to probe at once: the first window has [0-9]*, and the others follow in turn"
+	wait_until 60 has_windows 0
+	interrupt
+	kill -TERM "${pids[@]}"
+	wait "${pids[@]}" || true
+	((STATUS == 0)) || fail "$(cat leakrec.err)"
+	(($(pids_of_first_window | wc -l) <= $(sed -n 's/.*the first window has \([0-9]*\),.*/\1/p' leakrec.err))) || fail "$(cat leakrec.err)"
+	grep -q " 0 events lost" leakrec.err || fail "$(cat leakrec.err)"
+}

@@ -122,7 +122,7 @@ time.sleep(1000)' >ready 3>&- &
 	wait_until 60 has_looks
 	kill -USR1 "$RECORDED_PID"
 	read -r -t 60 -u "$TARGET_OUT" line
-	[[ $line == done ]]
+	[[ $line == "done" ]]
 	# Its end looks at all blocks.
 	kill -INT "$LEAKREC_PID"
 	wait_until 10 has_ended "$LEAKREC_PID"

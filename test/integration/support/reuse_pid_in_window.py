@@ -63,25 +63,39 @@ def is_probed(pid):
     sys.exit("no libc")
 
 
-first, second = sorted((sleeper(), sleeper()), key=slot)
-with open("leakrec.err", "w", encoding="utf8") as errors:
-    recorder = subprocess.Popen([leakrec, "--budget", "50%", "-p", f"{first},{second}", "-o", "/dev/null"],
-                                env={**os.environ, "LD_PRELOAD": waits, "WAITS_AT": "link"}, stderr=errors)
-# Its leak-calibrate waits first.
-wait_for(lambda: os.path.exists("waiting"))
-os.unlink("waiting")
-wait_for(lambda: os.path.exists("waiting"))
-os.kill(first, signal.SIGKILL)
-os.waitpid(first, 0)
-sleeper(first)
-os.unlink("waiting")
-wait_for(lambda: ": recording " in text_of("leakrec.err") or recorder.poll() is not None)
-wait_for(lambda: is_probed(second) or recorder.poll() is not None)
-stranger_is_probed = is_probed(first)
-recorder.send_signal(signal.SIGINT)
-status = recorder.wait()
-for pid in first, second:
+def end(pid):
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-if status or stranger_is_probed:
-    sys.exit(f"status {status}, the stranger has probes: {stranger_is_probed}, " + text_of("leakrec.err"))
+
+
+def record(first, second):
+    with open("leakrec.err", "w", encoding="utf8") as errors:
+        return subprocess.Popen([leakrec, "--budget", "50%", "-p", f"{first},{second}", "-o", "/dev/null"],
+                                env={**os.environ, "LD_PRELOAD": waits, "WAITS_AT": "link"}, stderr=errors)
+
+
+def stranger_is_probed(recorder, first, second):
+    # Its leak-calibrate waits first.
+    wait_for(lambda: os.path.exists("waiting"))
+    os.unlink("waiting")
+    wait_for(lambda: os.path.exists("waiting"))
+    end(first)
+    sleeper(first)
+    os.unlink("waiting")
+    wait_for(lambda: ": recording " in text_of("leakrec.err") or recorder.poll() is not None)
+    wait_for(lambda: is_probed(second) or recorder.poll() is not None)
+    return is_probed(first)
+
+
+first, second = sorted((sleeper(), sleeper()), key=slot)
+recorder = record(first, second)
+try:
+    is_wrong = stranger_is_probed(recorder, first, second)
+    recorder.send_signal(signal.SIGINT)
+    status = recorder.wait(60)
+finally:
+    recorder.kill()
+    end(first)
+    end(second)
+if status or is_wrong:
+    sys.exit(f"status {status}, the stranger has probes: {is_wrong}, " + text_of("leakrec.err"))
