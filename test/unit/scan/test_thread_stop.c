@@ -95,13 +95,14 @@ static void a_late_thread_costs_no_signal_of_others(void **state)
 		be_target();
 	while (!__atomic_load_n(&counts->handled, __ATOMIC_ACQUIRE))
 		usleep(1000);
-	for (int i = 0; i < NR_STOPS; i++) {
+	/* On busy CPUs, the time may be over before any thread is late. */
+	for (int nr_late = 0; nr_late < NR_STOPS;) {
 		struct attempt attempt = {.target = target};
 
 		assert_int_equal(pthread_create(&thread, NULL, stop, &attempt), 0);
 		pthread_join(thread, NULL);
 		assert_int_equal(attempt.err, -ETIMEDOUT);
-		assert_int_equal(attempt.late, target);
+		nr_late += attempt.late == target;
 	}
 	__atomic_store_n(&counts->is_done, true, __ATOMIC_RELEASE);
 	assert_int_equal(waitpid(target, &status, 0), target);
