@@ -85,8 +85,8 @@ static void write_pace(FILE *out, const struct observed_time *time)
 		      out);
 	else if (paced_ns < SLOWED * observed_ns)
 		fprintf(out,
-			"The program is slower while it is observed: about %.1g of its pace, which "
-			"the estimates allow for\n",
+			"Windows show about %.1g of the program's pace: probes slow it down, or not "
+			"all of its processes are probed at once; the estimates allow for that\n",
 			paced_ns / observed_ns);
 }
 
