@@ -273,7 +273,7 @@ static int limit_program(int may, pid_t signalled)
 		err = refuse(filter, may);
 	if (!err && signalled)
 		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 1,
-				       SCMP_CMP(0, SCMP_CMP_NE, (uint64_t)signalled));
+				       SCMP_CMP(0, SCMP_CMP_NE, (uint64_t)signalled, 0));
 	else if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 0);
 	if (!err)
