@@ -64,8 +64,9 @@ static void end_child_by(int number)
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
-	while (!pid)
-		pause();
+	if (pid == 0)
+		for (;;)
+			pause();
 	process_ends_add(&flight.ends, pid, false);
 	kill(pid, number);
 	process_ends_wait(&flight.ends, 60000);

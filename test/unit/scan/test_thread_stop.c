@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,7 +46,7 @@ static void *signal_itself(void *unused)
 	_exit(0);
 }
 
-/* Its first thread waits in the kernel for a child of vfork() and never stops. */
+/* Its first thread waits in the kernel for a child, as in vfork(), and never stops. */
 static void __attribute__((noreturn)) be_target(void)
 {
 	pthread_t thread;
@@ -54,7 +56,7 @@ static void __attribute__((noreturn)) be_target(void)
 	signal(SIGUSR1, handle);
 	if (pthread_create(&thread, NULL, signal_itself, NULL))
 		_exit(1);
-	child = vfork();
+	child = (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)

@@ -53,6 +53,7 @@ static inline void write_sections(const char *path, const struct added_section *
 		size += added[i].size + 8;
 		nr_headers += added[i].nr_copies;
 	}
+	static const uint8_t call[] = {0x89, 0xc7, 0xe8}; /* mov %eax,%edi; call */
 	_cleanup_free_ uint8_t *file = calloc(1, size + nr_headers * sizeof(Elf64_Shdr));
 	Elf64_Ehdr *header = (Elf64_Ehdr *)file;
 	_cleanup_free_ Elf64_Shdr *headers = calloc(nr_headers, sizeof(*headers));
@@ -60,7 +61,7 @@ static inline void write_sections(const char *path, const struct added_section *
 
 	assert_true(file && headers);
 	frame_file_make(&frame_entries[0], file);
-	memcpy(file + CALL + 1, "\x89\xc7\xe8", 3); /* mov %eax,%edi; call */
+	memcpy(file + CALL + 1, call, sizeof(call));
 	((Elf64_Phdr *)(header + 1))->p_filesz = FRAME_FILE_MAX;
 	((Elf64_Phdr *)(header + 1))->p_memsz = FRAME_FILE_MAX;
 	for (size_t i = 0; i < nr; i++) {
@@ -81,7 +82,8 @@ static inline void write_sections(const char *path, const struct added_section *
 			*++last = headers[i + 1];
 	*++last = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = names};
 	for (size_t i = 0; i < nr; i++)
-		strcpy((char *)file + at + headers[i + 1].sh_name, added[i].name);
+		memcpy(file + at + headers[i + 1].sh_name, added[i].name,
+		       strlen(added[i].name) + 1);
 	at = (at + names + 7) & ~(size_t)7;
 	memcpy(file + at, headers, nr_headers * sizeof(*headers));
 	header->e_shoff = at;

@@ -66,6 +66,7 @@ static void give_away(const char *path)
 static void long_programs(void **state)
 {
 	static uint8_t frames[LONG_PROGRAM + FRAMES_MAX], program[LONG_PROGRAM];
+	static const uint8_t first[] = {0x05, 0xff, 0x07, 0x01};
 	const char *path = in_dir("file");
 	uint64_t words[NR_CALLS], begin_ns, nr_windows;
 	uint8_t *at = frames;
@@ -74,7 +75,7 @@ static void long_programs(void **state)
 	/* remember_state, restore_state; before these, offset_extended of register 1023 */
 	for (size_t i = 0; i < sizeof(program); i++)
 		program[i] = i % 2 ? 0x0b : 0x0a;
-	memcpy(program, "\x05\xff\x07\x01", 4);
+	memcpy(program, first, sizeof(first));
 	for (size_t i = 0; i < NR_CALLS; i++)
 		words[i] = LOAD_ADDRESS + FRAME_FILE_MAX - NR_CALLS + i;
 	put_common(&at, 0);
