@@ -70,6 +70,15 @@ static double by_transfers(const struct pace *pace)
 		     between->transfers / between->sampled_ns * between->ns, PRIOR_TRANSFERS);
 }
 
+/*
+ * Without transfers, hits that cost more than was measured look like work. So a program is faster
+ * in windows only if it is even then.
+ */
+static double by_cpu_alone(const struct pace *pace)
+{
+	return fmin(by_cpu(pace, 1), fmax(1, by_cpu(pace, MOST_COST)));
+}
+
 double pace_ratio(const struct pace *pace)
 {
 	double ret;
@@ -77,7 +86,7 @@ double pace_ratio(const struct pace *pace)
 	if (pace->within.ns <= 0 || pace->between.ns <= 0 || pace->between.cpu_ns <= 0)
 		return 1;
 	if (pace->between.transfers < MIN_TRANSFERS || pace->within.sampled_ns <= 0)
-		ret = by_cpu(pace, 1);
+		ret = by_cpu_alone(pace);
 	else
 		ret = fmin(fmax(by_transfers(pace), by_cpu(pace, MOST_COST)),
 			   by_cpu(pace, LEAST_COST));
