@@ -1,30 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """reuse_pid.py LEAKREC [OPTION...]: while leakrec sets up the recording of a process by its id, the process ends, and
 another one gets the id. Prints what leakrec says, and exits with leakrec's status."""
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
 
-SYS_CLONE3 = 435
+from sleepers import sleeper
+
 MAX_ATTEMPTS = 20
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def sleeper(pid=0):
-    """A child that sleeps, with the id pid if that is not 0."""
-    ids = (ctypes.c_int * 1)(pid)
-    # struct clone_args, linux/sched.h: the fifth field is exit_signal, the last ones are set_tid and set_tid_size.
-    args = (ctypes.c_uint64 * 10)(0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(ids) if pid else 0,
-                                  1 if pid else 0)
-    child = libc.syscall(SYS_CLONE3, args, ctypes.sizeof(args))
-    if child == 0:
-        os.execvp("sleep", ["sleep", "1000"])
-    if child < 0:
-        sys.exit("clone3: " + os.strerror(ctypes.get_errno()))
-    return child
 
 
 def text_of(path):

@@ -2,15 +2,14 @@
 """reuse_pid_in_window.py LEAKREC WAITS_LIBRARY LIBC_DIRECTORY: while leakrec --budget places the probes of its first
 window in two processes, the first one ends, and a stranger gets its id. Fails if leakrec records nothing, or if the
 stranger has probes in its libc, that of LIBC_DIRECTORY, while the window is open."""
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
 
-SYS_CLONE3 = 435
-libc = ctypes.CDLL(None, use_errno=True)
+from sleepers import sleeper
+
 leakrec, waits, directory = sys.argv[1:]
 
 
@@ -30,17 +29,8 @@ def wait_for(condition):
         time.sleep(0.001)
 
 
-def sleeper(pid=0):
-    """A child that sleeps, with the id pid if that is not 0."""
-    ids = (ctypes.c_int * 1)(pid)
-    # struct clone_args, linux/sched.h: the fifth field is exit_signal, the last ones are set_tid and set_tid_size.
-    args = (ctypes.c_uint64 * 10)(0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(ids) if pid else 0,
-                                  1 if pid else 0)
-    child = libc.syscall(SYS_CLONE3, args, ctypes.sizeof(args))
-    if child == 0:
-        os.execvpe("sleep", ["sleep", "1000"], {**os.environ, "LD_LIBRARY_PATH": directory})
-    if child < 0:
-        sys.exit("clone3: " + os.strerror(ctypes.get_errno()))
+def sleeping(pid=0):
+    child = sleeper(pid, LD_LIBRARY_PATH=directory)
     wait_for(lambda: text_of(f"/proc/{child}/comm") == "sleep\n" and " S " in text_of(f"/proc/{child}/stat"))
     return child
 
@@ -80,14 +70,14 @@ def stranger_is_probed(recorder, first, second):
     os.unlink("waiting")
     wait_for(lambda: os.path.exists("waiting"))
     end(first)
-    sleeper(first)
+    sleeping(first)
     os.unlink("waiting")
     wait_for(lambda: ": recording " in text_of("leakrec.err") or recorder.poll() is not None)
     wait_for(lambda: is_probed(second) or recorder.poll() is not None)
     return is_probed(first)
 
 
-first, second = sorted((sleeper(), sleeper()), key=slot)
+first, second = sorted((sleeping(), sleeping()), key=slot)
 recorder = record(first, second)
 try:
     is_wrong = stranger_is_probed(recorder, first, second)
