@@ -159,7 +159,9 @@ static void test_held_block(void **state)
 
 static void test_unmapped_block(void **state)
 {
-	void *block = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Far from other mappings: the thread of a look must not get the place when it is free. */
+	void *block = mmap((void *)(1UL << 45), 4096, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(block, MAP_FAILED);
 	note_block(*state, 100, (uintptr_t)block, 4096, SITE);
