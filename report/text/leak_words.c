@@ -37,6 +37,13 @@ void leak_words_certain(FILE *out, const struct leak_report *report)
 		fputs(", certainly not freed", out);
 }
 
+/* True if allocations may have given blocks that the tracker does not know. */
+static bool misses_blocks(const struct heap_tracker_stats *stats)
+{
+	return stats->entries[ENTRY_JUMPED_OVER] || stats->entries[ENTRY_PUSHED_OUT] ||
+	       stats->blocks_unlocated || (!stats->allocations && stats->entries_without_return);
+}
+
 const char *leak_words_nothing(const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
@@ -45,12 +52,15 @@ const char *leak_words_nothing(const struct leak_report *report)
 	if (report->nr_held)
 		return "nothing that the options select is held";
 	if (!stats->events && !analysis->was_enough)
-		return "nothing was recorded: no probe was hit";
+		return analysis->lost ? "nothing was recorded: events were lost"
+				      : "nothing was recorded: no probe was hit";
 	if (report->in_windows)
 		return "no block is known to be held; not all were observed";
+	if (analysis->was_enough)
+		return "no recorded block is held at that moment";
 	if (!pairing_audit_is_clean(analysis) || analysis->may_miss ||
 	    analysis->segments.first > 1 || analysis->input.command.has_sizes ||
-	    stats->blocks_dropped_by_exec)
+	    stats->blocks_dropped_by_exec || misses_blocks(stats))
 		return "no recorded block is held";
 	return "nothing leaked: all blocks that were allocated during the recording have been "
 	       "freed";

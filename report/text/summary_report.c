@@ -125,7 +125,8 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 	if (analysis->input.command.has_filter)
 		fputs("Only a part of the calls was recorded (leakrec --filter)\n", out);
 	if (!stats->events && !analysis->was_enough) {
-		fputs("Nothing was recorded: no probe was hit\n", out);
+		fprintf(out, "Nothing was recorded: %s\n",
+			analysis->lost ? "events were lost" : "no probe was hit");
 		return;
 	}
 	if (report->in_windows) {

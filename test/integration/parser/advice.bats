@@ -48,6 +48,8 @@ says_nothing_of() {
 	"$BIN/leakparse" --format tree -i perf.data 2>messages | grep -q '^Nothing leaked: '
 	grep -q ' 0 blocks ' messages
 	run ! grep 'nothing leaked' messages
+	"$BIN/leakparse" --at 1us -i perf.data 2>messages >leaks
+	grep -q 'no recorded block is held at that moment' messages
 }
 
 @test "advice: nothing was recorded" {

@@ -311,6 +311,27 @@ static void does_not_claim_that_nothing_leaked(void **state)
 	assert_string_equal(in_windows, "No block is known to be held; not all were observed.\n");
 }
 
+/* realloc() was left, by longjmp() or an exception, before the call of calloc() around it returned.
+ */
+static void does_not_claim_it_where_a_block_is_missing(void **state)
+{
+	const struct tree_options options = {.threshold_percent = 1};
+	struct perf_data_writer *writer = make_recording(false);
+	const int outer = perf_data_add_probe(writer, "calloc", PROBE_ENTRY);
+	const int inner = perf_data_add_probe(writer, "realloc", PROBE_ENTRY);
+	const int returned = perf_data_add_probe(writer, "calloc", PROBE_RETURN);
+	struct perf_data_sample sample = {.pid = 7, .tid = 8, .fields = (uint64_t[5]){0}};
+	_cleanup_free_ char *text = NULL;
+
+	for (size_t i = 0; i < 3; i++) {
+		sample.event = (int[]){outer, inner, returned}[i];
+		sample.time_ns = 2000 * MS + i;
+		perf_data_sample(writer, &sample);
+	}
+	text = format_text(writer, "tree", &options);
+	assert_string_equal(text, "No recorded block is held.\n");
+}
+
 #define NAME(name) #name,
 
 static void are_found_by_their_names(void **state)
@@ -331,6 +352,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(changes),
 		cmocka_unit_test(nothing_leaked),
 		cmocka_unit_test(does_not_claim_that_nothing_leaked),
+		cmocka_unit_test(does_not_claim_it_where_a_block_is_missing),
 		cmocka_unit_test(are_found_by_their_names),
 		cmocka_unit_test(the_page_knows_the_users_frame),
 		cmocka_unit_test(the_page_has_room_for_sites_listed_twice),
