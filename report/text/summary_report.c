@@ -74,10 +74,10 @@ static void write_in_windows(FILE *out, const struct leak_report *report)
 		quantity_plural(report->memory_sites));
 }
 
-static void write_pace(FILE *out, const struct observed_time *time)
+static void write_pace(FILE *out, const struct observed_time *time, uint64_t end_ns)
 {
-	double paced_ns = (double)observed_time_paced_before(time, UINT64_MAX);
-	double observed_ns = (double)observed_time_before(time, UINT64_MAX);
+	double paced_ns = (double)observed_time_paced_before(time, end_ns);
+	double observed_ns = (double)observed_time_before(time, end_ns);
 
 	if (!time->has_paces)
 		fputs("If the program is slower while it is observed, it holds more, and leaks "
@@ -147,7 +147,7 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 		fputs(" (filtered)", out);
 	fputc('\n', out);
 	if (report->in_windows && report->held_blocks)
-		write_pace(out, heap_tracker_observed(analysis->heaps));
+		write_pace(out, heap_tracker_observed(analysis->heaps), analysis->end_ns);
 	resource_report_write_summary(out, report);
 }
 
