@@ -119,10 +119,11 @@ static bool has_no_records(const struct segment_file *file)
 
 /*
  * Drops recordings that have not come to their first record, if there are earlier ones: a full disk
- * leaves those, and a signal at the start.
+ * leaves those, and a signal at the start. Returns true if there were any.
  */
-static void drop_unused(int dir_fd, const char *dir, struct segment_files *files)
+static bool drop_unused(int dir_fd, const char *dir, struct segment_files *files)
 {
+	size_t nr = files->nr;
 	bool is_unused = true;
 
 	while (is_unused && files->nr > 1 && files->list[files->nr - 1].name.number == 1) {
@@ -135,6 +136,7 @@ static void drop_unused(int dir_fd, const char *dir, struct segment_files *files
 		*last = (struct segment_file){.name = last->name, .fd = -1};
 		files->nr -= is_unused;
 	}
+	return files->nr < nr;
 }
 
 /*
@@ -170,6 +172,7 @@ static int open_all(int dir_fd, const char *dir, struct segment_files *files)
 int segment_files_open(int dir_fd, const char *dir, struct segment_files *ret)
 {
 	size_t nr_earlier = 0;
+	bool dropped = false;
 	int err = -ENOENT;
 
 	*ret = (struct segment_files){0};
@@ -187,7 +190,7 @@ int segment_files_open(int dir_fd, const char *dir, struct segment_files *ret)
 				   dir);
 			return -ENODATA;
 		}
-		drop_unused(dir_fd, dir, ret);
+		dropped = drop_unused(dir_fd, dir, ret);
 		nr_earlier = keep_newest(ret);
 		err = i < MAX_HOLES && has_hole(ret) ? -ENOENT : open_all(dir_fd, dir, ret);
 	}
@@ -195,6 +198,9 @@ int segment_files_open(int dir_fd, const char *dir, struct segment_files *ret)
 		diag_error(
 			"cannot read %s: its segments are removed faster than they can be opened",
 			dir);
+	if (!err && dropped)
+		diag_note("%s: the newest recording has no records yet; this is the one before it",
+			  dir);
 	if (!err && nr_earlier)
 		diag_note("%s also has %zu segment%s of earlier recordings; name the files to read "
 			  "those",
