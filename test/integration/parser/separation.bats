@@ -67,7 +67,8 @@ has_no_rights() {
 		start_reader $tool
 		has_no_rights || fail "$tool: $(cat "/proc/$READER_PID/status" messages)"
 		find_broker
-		status_is Name leak-broker "$BROKER_PID"
+		# It is forked first, but may run later.
+		wait_until 60 status_is Name leak-broker "$BROKER_PID"
 		# Its end is its broker's.
 		kill_now "$READER_PID"
 		READER_PID=
