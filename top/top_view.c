@@ -147,9 +147,9 @@ int top_view_finish(struct top_view *view)
 		return DIAG_EXIT_FAILED;
 	while (waitpid(view->pid, &status, 0) < 0 && errno == EINTR)
 		;
+	tcsetattr(STDIN_FILENO, TCSANOW, &view->terminal);
 	if (!WIFSIGNALED(status))
 		return WEXITSTATUS(status);
-	tcsetattr(STDIN_FILENO, TCSANOW, &view->terminal);
 	if (write(STDOUT_FILENO, LEAVE_SCREEN, sizeof(LEAVE_SCREEN) - 1) < 0)
 		return DIAG_EXIT_FAILED;
 	diag_error("the viewer was killed by signal %d", WTERMSIG(status));

@@ -157,11 +157,19 @@ static const struct argument_rule rules[] = {
 	{SCMP_SYS(fcntl), 1, UINT64_MAX, F_DUPFD_CLOEXEC},
 };
 
+/*
+ * glibc from 2.42 on uses TCGETS2 (0x2a), TCSETS2, TCSETSW2 and TCSETSF2
+ * (uapi/asm-generic/ioctls.h). Their struct, of 44 bytes, is in <asm/termbits.h>, which excludes
+ * <termios.h>.
+ */
+#define TERMIOS2_IOCTL(direction, number) _IOC(direction, 'T', number, 44)
+
 static const struct argument_rule reader_rules[] = {
 	{SCMP_SYS(fcntl), 1, UINT64_MAX, F_GETFL},
 	{SCMP_SYS(fcntl), 1, UINT64_MAX, F_SETFD}, /* fdopendir() */
 	{SCMP_SYS(fcntl), 1, UINT64_MAX, F_SETPIPE_SZ},
 	{SCMP_SYS(ioctl), 1, UINT64_MAX, TCGETS},
+	{SCMP_SYS(ioctl), 1, UINT64_MAX, TERMIOS2_IOCTL(_IOC_READ, 0x2a)},
 	{SCMP_SYS(ioctl), 1, UINT64_MAX, TIOCGWINSZ},
 	{SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD},
 };
@@ -171,6 +179,9 @@ static const struct argument_rule drawing_rules[] = {
 	{SCMP_SYS(ioctl), 1, UINT64_MAX, TCSETS},
 	{SCMP_SYS(ioctl), 1, UINT64_MAX, TCSETSW},
 	{SCMP_SYS(ioctl), 1, UINT64_MAX, TCSETSF},
+	{SCMP_SYS(ioctl), 1, UINT64_MAX, TERMIOS2_IOCTL(_IOC_WRITE, 0x2b)},
+	{SCMP_SYS(ioctl), 1, UINT64_MAX, TERMIOS2_IOCTL(_IOC_WRITE, 0x2c)},
+	{SCMP_SYS(ioctl), 1, UINT64_MAX, TERMIOS2_IOCTL(_IOC_WRITE, 0x2d)},
 };
 
 static int allow(scmp_filter_ctx filter, const int *numbers, size_t nr,
@@ -276,6 +287,10 @@ static int limit_program(int may, pid_t signalled)
 				       SCMP_CMP(0, SCMP_CMP_NE, (uint64_t)signalled, 0));
 	else if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 0);
+	/* A thread of its own: abort(), for one. */
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
+				       SCMP_CMP(0, SCMP_CMP_NE, (uint64_t)getpid(), 0));
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	if (!err)
