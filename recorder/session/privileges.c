@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -65,11 +66,16 @@ void privileges_drop(const struct privileges_kept *kept)
 
 void privileges_drop_for_scanner(void)
 {
+	capng_type_t kept = CAPNG_BOUNDING_SET;
+
 	/* What another user's program gets does not follow from the bounding set. */
 	if (geteuid() != 0)
 		return;
 	capng_clear(CAPNG_SELECT_BOTH);
-	capng_updatev(CAPNG_ADD, CAPNG_BOUNDING_SET, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH,
+	/* Under no_new_privs, root's exec gives no capability that was not permitted before. */
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		kept |= CAPNG_PERMITTED;
+	capng_updatev(CAPNG_ADD, kept, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH,
 		      CAP_CHECKPOINT_RESTORE, /* for /proc/PID/map_files */
 		      CAP_SYS_NICE,	      /* the process waits for it */
 		      CAP_BPF, CAP_PERFMON,   /* for sleeping_threads.h */

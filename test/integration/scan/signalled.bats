@@ -120,6 +120,21 @@ end_target() {
 	[[ $(reach_of 3032) == "20 not-scanned" ]]
 }
 
+# The service has NoNewPrivileges=yes.
+@test "signalled: no_new_privs" {
+	mkdir no_new_privs
+	printf '#!/bin/sh\nexec setpriv --no-new-privs "%s/leakrec" "$@"\n' "$BIN" >no_new_privs/leakrec
+	chmod +x no_new_privs/leakrec
+	start_waiting "$TARGETS/reach_later" 20
+	BIN=$PWD/no_new_privs attach --scan
+	go_waiting
+	scan_now 1
+	grep -q '^leakrec: scan 1: .* are lost; ' leakrec.err
+	echo later >&"$REACH_IN"
+	wait_until 60 is_ready_again
+	end_target
+}
+
 @test "signalled: without --scan, SIGUSR2 ends nothing" {
 	start_waiting "$TARGETS/reach_later" 5
 	attach
