@@ -96,8 +96,8 @@ static void tell_manager(const struct session *session, bool is_first)
 /* Samples the targets' memory if it is time, or the last one. Rings that fill up go first. */
 static int sample_memory(struct session *session, bool is_last)
 {
-	if (rounds_are_busy(&session->rounds) ||
-	    !(is_last || memory_samples_are_due(&session->memory, clock_now_ns())))
+	if (!is_last && (rounds_are_busy(&session->rounds) ||
+			 !memory_samples_are_due(&session->memory, clock_now_ns())))
 		return 0;
 	return memory_samples_write(&session->memory, session->writer);
 }
@@ -106,8 +106,10 @@ static int sample_memory(struct session *session, bool is_last)
 static int stop(struct session *session)
 {
 	struct rounds *rounds = &session->rounds;
-	int err = sample_memory(session, true);
+	int err = rounds_are_busy(rounds) ? rounds_run(rounds) : 0;
 
+	if (!err)
+		err = sample_memory(session, true);
 	privileges_raise_all();
 	if (!err && session->options->budget)
 		err = windows_stop(&session->windows);
