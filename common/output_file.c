@@ -9,11 +9,16 @@
 #include <libgen.h>
 #include <linux/major.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/types.h>
 
 #define MAX_TRIES 8
+
+/* A recording of malloc() and its kind takes as much before its first record. */
+#define MIN_ROOM_BYTES 65536
 
 /* The id in the environment variable @name, or -1. sudo sets SUDO_UID and SUDO_GID. */
 static long sudo_id(const char *name)
@@ -174,9 +179,28 @@ int output_file_redirect(const char *path)
 	return -err;
 }
 
+int output_check_room(int fd)
+{
+	struct statvfs fs;
+	struct stat st;
+	uint64_t nr;
+
+	/* Some file systems do not tell. Devices store nothing. */
+	if (fstat(fd, &st) < 0 || S_ISCHR(st.st_mode) || fstatvfs(fd, &fs) < 0 || !fs.f_blocks)
+		return 0;
+	nr = geteuid() == 0 ? fs.f_bfree : fs.f_bavail;
+	return nr * fs.f_frsize < MIN_ROOM_BYTES ? -ENOSPC : 0;
+}
+
 int output_file_open_kept(const char *path)
 {
-	return open_at(AT_FDCWD, path, path, true);
+	_cleanup_close_ int fd = open_at(AT_FDCWD, path, path, true);
+	int err = fd < 0 ? 0 : output_check_room(fd);
+
+	if (!err)
+		return steal_fd(fd);
+	diag_error("cannot write %s: %s", path, strerror(-err));
+	return err;
 }
 
 static bool is_same_file(const struct stat *a, const struct stat *b)

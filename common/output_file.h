@@ -24,10 +24,17 @@ int output_file_redirect(const char *path);
  * The same for a recording, which holds other processes' memory. An existing recording at @path is
  * kept until there is something to replace it: output_file_begin() then renames it to @path.old, as
  * perf does, and makes @fd, which output_file_open_kept() returned, a new file with mode 0600.
- * Returns 0, or a negative errno after reporting it.
+ * Returns 0, or a negative errno after reporting it; the first one also if the disk has no room
+ * (output_check_room()).
  */
 int output_file_open_kept(const char *path);
 int output_file_begin(int fd, const char *path);
+
+/*
+ * Returns -ENOSPC, not reported, if the disk of the file or directory @fd has no room for a
+ * recording's head, so that this is known before a probe is placed; else 0. Quotas are not seen.
+ */
+int output_check_room(int fd);
 
 /*
  * Opens the directory @path to put files into. A missing one is made, with mode 0700, and belongs

@@ -290,11 +290,11 @@ static int open_dir(struct segment_keeper *keeper)
 /* Makes the first segment, empty. */
 static int make_first(struct segment_keeper *keeper, int *ret_fd)
 {
+	int err = keeper->output ? 0 : output_check_room(keeper->dir_fd), fd;
 	char name[SEGMENT_NAME_BYTES];
-	int fd;
 
 	segment_name_format(keeper->current, name);
-	fd = make_file(keeper, name);
+	fd = err ? err : make_file(keeper, name);
 	if (fd < 0)
 		return fail(keeper, "write", name, fd);
 	keeper->made_first = true;

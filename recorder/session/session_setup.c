@@ -589,7 +589,7 @@ int session_set_up(struct session *session)
 	static int (*const steps[])(struct session *) = {
 		reap_registry,	 raise_priority,    find_targets,    check_targets,
 		check_filters,	 warn_of_processes, choose_recorder, prepare_backpressure,
-		create_unwinder, watch_signals,	    set_up_probes,   open_output,
+		create_unwinder, watch_signals,	    open_output,     set_up_probes,
 	};
 	int err = 0;
 

@@ -126,7 +126,9 @@ full_disk() {
 	start_own_churn --threads 1
 	go_target
 	assert_runs
-	full_disk 8k
+	full_disk 8k --record-by perf
+	# Before it placed a probe.
+	assert_equal "lines" "$(grep -c . leakrec.err)" 1
 	finish_churn
 }
 
