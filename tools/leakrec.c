@@ -2,11 +2,11 @@
 /* leakrec: records what processes allocate and release. */
 #include "common/diag.h"
 #include "common/options.h"
+#include "common/proc/cgroup.h"
+#include "common/proc/proc_file.h"
 #include "common/scope.h"
 #include "common/size_range.h"
-#include "common/proc/proc_file.h"
 #include "recorder/events/ring_size.h"
-#include "recorder/processes/cgroup.h"
 #include "recorder/session/session.h"
 #include "report/live/live_process.h"
 #include "tools/leakrec_options.h"

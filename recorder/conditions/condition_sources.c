@@ -2,10 +2,10 @@
 #include "recorder/conditions/condition_sources.h"
 
 #include "common/diag.h"
+#include "common/proc/cgroup.h"
 #include "common/proc/process_memory.h"
 #include "common/proc/proc_file.h"
 #include "common/scope.h"
-#include "recorder/processes/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/events/ring_size.h"
 
-#include "recorder/processes/cgroup.h"
+#include "common/proc/cgroup.h"
 
 #include <unistd.h>
 

@@ -3,9 +3,9 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/proc/cgroup.h"
 #include "common/proc/process_stat.h"
 #include "common/scope.h"
-#include "recorder/processes/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* The default size of the rings. */
 #include "recorder/events/ring_size.h"
 
-#include "recorder/processes/cgroup.h"
+#include "common/proc/cgroup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/processes/cgroup.h"
+#include "common/proc/cgroup.h"
 
 #include "common/diag.h"
 #include "common/number.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Control groups (version 2): the processes of a service or a container. */
-#ifndef LEAKTOOLS_RECORDER_CGROUP_H
-#define LEAKTOOLS_RECORDER_CGROUP_H
+#ifndef LEAKTOOLS_COMMON_CGROUP_H
+#define LEAKTOOLS_COMMON_CGROUP_H
 
 #include <stdint.h>
 #include <sys/types.h>
