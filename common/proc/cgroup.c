@@ -2,7 +2,6 @@
 #include "common/proc/cgroup.h"
 
 #include "common/diag.h"
-#include "common/number.h"
 #include "common/proc/proc_file.h"
 #include "common/scope.h"
 
@@ -94,20 +93,39 @@ int cgroup_open(const char *path)
 	return fd;
 }
 
-/* The number in @directory/memory.max, or UINT64_MAX. */
-static uint64_t memory_max(const char *directory)
+/* The number in the cgroup's file @name; UINT64_MAX: there is none ("max"). */
+static uint64_t number_in(int cgroup_fd, const char *name)
 {
-	char path[PATH_MAX], text[32] = "";
-	_cleanup_close_ int fd = -1;
-	uint64_t limit;
+	uint64_t number;
+	char text[32];
 
-	if (snprintf(path, sizeof(path), "%s/memory.max", directory) >= (int)sizeof(path))
+	if (proc_file_read_at(cgroup_fd, name, text, sizeof(text)) ||
+	    proc_file_number(text, "", &number))
 		return UINT64_MAX;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+	return number;
+}
+
+static uint64_t memory_max(int cgroup_fd)
+{
+	return number_in(cgroup_fd, "memory.max");
+}
+
+/* As MemAvailable, it counts the cache of files, which the kernel gives up first. */
+static uint64_t memory_left(int cgroup_fd)
+{
+	uint64_t max = memory_max(cgroup_fd), high = number_in(cgroup_fd, "memory.high");
+	uint64_t used = number_in(cgroup_fd, "memory.current"), active = 0, inactive = 0;
+	uint64_t limit = high < max ? high : max;
+	char text[PROC_FILE_STATUS_SIZE];
+
+	if (limit == UINT64_MAX || used == UINT64_MAX)
 		return UINT64_MAX;
-	text[strcspn(text, "\n")] = '\0';
-	return number_parse(text, &limit) ? UINT64_MAX : limit;
+	if (proc_file_read_at(cgroup_fd, "memory.stat", text, sizeof(text)) == 0) {
+		proc_file_number(text, "active_file", &active);
+		proc_file_number(text, "inactive_file", &inactive);
+	}
+	used -= used < active + inactive ? used : active + inactive;
+	return used < limit ? limit - used : 0;
 }
 
 /* The directory, in @hierarchy, of the cgroup that @pid is in; NULL: it is not known. */
@@ -141,22 +159,35 @@ int cgroup_open_of(pid_t pid)
 	return -ENOENT;
 }
 
-uint64_t cgroup_memory_limit(void)
+/* The lowest value of the cgroups that this process is in; UINT64_MAX: none has one. */
+static uint64_t lowest(uint64_t (*value_of)(int cgroup_fd))
 {
 	_cleanup_free_ char *hierarchy = find_hierarchy();
 	_cleanup_free_ char *directory = hierarchy ? directory_of(getpid(), hierarchy) : NULL;
-	uint64_t lowest = UINT64_MAX, limit;
+	uint64_t least = UINT64_MAX;
 
 	if (!directory)
 		return UINT64_MAX;
 	/* The root has no limit of its own, but a container sees its own cgroup as the root. */
 	for (size_t len = strlen(directory); len >= strlen(hierarchy);) {
-		limit = memory_max(directory);
-		lowest = limit < lowest ? limit : lowest;
+		_cleanup_close_ int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		uint64_t value = fd < 0 ? UINT64_MAX : value_of(fd);
+
+		least = value < least ? value : least;
 		while (len > 0 && directory[len - 1] != '/')
 			len--;
 		len -= len > 0;
 		directory[len] = '\0';
 	}
-	return lowest;
+	return least;
+}
+
+uint64_t cgroup_memory_limit(void)
+{
+	return lowest(memory_max);
+}
+
+uint64_t cgroup_memory_left(void)
+{
+	return lowest(memory_left);
 }

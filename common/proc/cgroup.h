@@ -21,4 +21,10 @@ int cgroup_open_of(pid_t pid);
 /* The lowest memory limit of the cgroups that this process is in; UINT64_MAX: there is none. */
 uint64_t cgroup_memory_limit(void);
 
+/*
+ * How much more memory this process can take before one of these cgroups reaches its limit, or
+ * memory.high; UINT64_MAX: there is none.
+ */
+uint64_t cgroup_memory_left(void);
+
 #endif

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/proc/cgroup.h"
 #include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 #include "common/proc/process_memory.h"
@@ -311,17 +312,25 @@ static uint64_t available_bytes(void)
 	return kib * 1024;
 }
 
-/* A copy that leaves nothing would have the kernel end another process, such as this one. */
+/*
+ * A copy that leaves nothing would have the kernel end another process, such as this one, or one of
+ * the cgroup.
+ */
 static bool fits(const struct taking *taking)
 {
-	uint64_t needed = taking->prepared.populated_bytes, available = available_bytes();
+	uint64_t needed = taking->prepared.populated_bytes;
+	uint64_t available = available_bytes(), left = cgroup_memory_left();
+	bool is_limited = left < available;
 
+	if (is_limited)
+		available = left;
 	if (needed <= available - available / 8)
 		return true;
-	diag_error("cannot scan process %d: a copy of its memory takes %s, and %s is available; "
+	diag_error("cannot scan process %d: a copy of its memory takes %s, and %s is available%s "
 		   "write a core file with gcore(1), and use leakscan --core on another machine",
 		   taking->snapshot->pid, quantity_bytes((double)needed).text,
-		   quantity_bytes((double)available).text);
+		   quantity_bytes((double)available).text,
+		   is_limited ? " in leakscan's cgroup; start it in another one, or" : ";");
 	return false;
 }
 

@@ -169,6 +169,30 @@ os.posix_spawn("/bin/true", ["true"], {}, file_actions=actions)' 3>&- &
 	stop_reach
 }
 
+scan_in_cgroup() {
+	unshare -m --propagation private sh -ec "mount --bind cgroup '$CGROUPS'"'; exec "$@"' - \
+		"$BIN/leakscan" -p "$REACH_PID" --pause-limit 30 --once
+}
+
+@test "leakscan: a copy that would take the rest of its cgroup's memory is refused" {
+	[[ $(id -u) == 0 ]] || skip "only root may mount"
+	CGROUPS=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+	[[ -n $CGROUPS ]] || skip "cgroup v2 is not mounted"
+	start_reach reach_churn --paced --mib 100
+	# Without the controller, no cgroup has these files.
+	mkdir cgroup
+	echo max >cgroup/memory.max
+	echo 150000000 >cgroup/memory.high
+	echo 90000000 >cgroup/memory.current
+	printf '%s\n' "anon 50000000" "inactive_file 10000000" "active_file 30000000" >cgroup/memory.stat
+	run ! scan_in_cgroup
+	echo "$output"
+	[[ $output == *"takes 1"*" MiB, and 95.4 MiB is available in leakscan's cgroup; "* && $output != *$'\n'* ]]
+	echo 1500000000 >cgroup/memory.high
+	scan_in_cgroup
+	stop_reach
+}
+
 # start_slow_reader: leakscan waits for who reads its output. It has written nothing before its last process.
 start_slow_reader() {
 	start_reach reach_memory
