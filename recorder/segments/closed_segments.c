@@ -12,6 +12,8 @@
 
 /* Closed segments may take so much; a new one, and one that is being closed, have the rest. */
 #define CLOSED_SHARE(bytes) ((bytes) / 10 * 8)
+/* So much counts of each, so that their number is limited, too: a kill leaves empty ones. */
+#define MIN_COUNTED_BYTES 65536
 
 void closed_segments_deinit(struct closed_segments *segments)
 {
@@ -92,6 +94,11 @@ static int remove_file(const struct closed_segment *segment, int dir_fd)
 	return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+static uint64_t counted_bytes(const struct closed_segment *segment)
+{
+	return segment->bytes > MIN_COUNTED_BYTES ? segment->bytes : MIN_COUNTED_BYTES;
+}
+
 int closed_segments_drop(struct closed_segments *segments, const struct segment_limits *limits,
 			 int dir_fd)
 {
@@ -99,7 +106,7 @@ int closed_segments_drop(struct closed_segments *segments, const struct segment_
 	int err;
 
 	for (size_t i = 0; i < segments->nr; i++) {
-		bytes += segments->list[i].bytes;
+		bytes += counted_bytes(&segments->list[i]);
 		/* A clock that was set back would keep this one, and all that are newer. */
 		if (segments->list[i].end_ns > now_ns)
 			segments->list[i].end_ns = now_ns;
@@ -108,7 +115,7 @@ int closed_segments_drop(struct closed_segments *segments, const struct segment_
 		err = remove_file(&segments->list[0], dir_fd);
 		if (err)
 			return err;
-		bytes -= segments->list[0].bytes;
+		bytes -= counted_bytes(&segments->list[0]);
 		memmove(segments->list, segments->list + 1,
 			--segments->nr * sizeof(*segments->list));
 	}

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,10 +64,35 @@ static void test_only_what_was_recorded_is_left(void **state)
 	assert_int_equal(left_by("events", true), 1);
 }
 
+/* A kill between a segment's name and its first byte leaves it empty. */
+static void test_empty_ones_are_limited_too(void **state)
+{
+	char dir[] = "/tmp/test_segment_keeper.XXXXXX", path[sizeof(dir) + SEGMENT_NAME_BYTES];
+	char name[SEGMENT_NAME_BYTES];
+	struct segment_keeper *keeper;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	for (uint32_t nr = 1; nr <= 40; nr++) {
+		segment_name_format((struct segment_name){nr, 1}, name);
+		snprintf(path, sizeof(path), "%s/%s", dir, name);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		close(fd);
+	}
+	assert_int_equal(segment_keeper_create(dir, &limits, &keeper, &fd), 0);
+	assert_int_equal(segment_keeper_start(keeper, HEAD, strlen(HEAD)), 0);
+	segment_keeper_destroy(keeper);
+	close(fd);
+	assert_int_equal(remove_all(dir), 12); /* eight tenths of 1 MiB, 64 KiB each */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_what_was_recorded_is_left),
+		cmocka_unit_test(test_empty_ones_are_limited_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
