@@ -333,8 +333,8 @@ int segment_keeper_create(const char *path, const struct segment_limits *limits,
 	}
 	if (!err)
 		err = open_dir(keeper);
-	if (!err)
-		err = set_path(keeper, keeper->current);
+	if (!err && set_path(keeper, keeper->current))
+		err = fail(keeper, "write", "the first segment", -ENOMEM);
 	if (!err)
 		err = make_first(keeper, ret_fd);
 	if (!err)

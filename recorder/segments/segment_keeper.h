@@ -70,7 +70,7 @@ void segment_keeper_settle(struct segment_keeper *keeper);
 /*
  * In memory: when the next segment is settled, all those from before are written into a directory
  * of their own, because of @reason. Call it before segment_keeper_complete() can be called, while
- * segment_keeper_is_writing() is false. Returns 0 or -ENOMEM, not reported.
+ * segment_keeper_is_writing() is false. Returns 0 or -ENOMEM, reported.
  */
 int segment_keeper_write(struct segment_keeper *keeper, const char *reason);
 bool segment_keeper_is_writing(const struct segment_keeper *keeper);

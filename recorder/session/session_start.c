@@ -243,15 +243,19 @@ static int begin_output(struct session *session)
 		err = note_held_blocks(session);
 	if (!err && session->segments)
 		err = segments_describe(&session->events, &options->config);
+	if (!err) {
+		words = command_line(options, &nr_words);
+		err = words ? 0 : -ENOMEM;
+	}
+	if (err == -ENOMEM)
+		diag_error("cannot begin the recording: out of memory");
 	if (err)
 		return err;
 	if (session->segments)
 		segments_watch(session->segments, session->writer);
 	/* The writing thread gets the ordinary priority. */
 	privileges_restore_priority(session->priority_before);
-	words = command_line(options, &nr_words);
-	err = words ? perf_writer_begin(session->writer, &session->events, nr_words, words)
-		    : -ENOMEM;
+	err = perf_writer_begin(session->writer, &session->events, nr_words, words);
 	if (!err && session->segments)
 		err = segments_start(session->segments, session->held);
 	privileges_raise_priority();
