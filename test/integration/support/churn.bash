@@ -207,10 +207,11 @@ assert_next_recorder_tidies() {
 
 # end_line events|lost: prints the number of events, or of lost events, in leakrec's last line.
 end_line() {
-	local lines
+	local lines what=' events?,' # also "1 event,"
 
+	[[ $1 == events ]] || what=' (or more )?events? lost'
 	mapfile -t lines <leakrec.err
-	[[ ! ${lines[-1]} =~ ([0-9]+)\ (or\ more\ )?(events?\ )?$1 ]] || echo "${BASH_REMATCH[1]}"
+	[[ ! ${lines[-1]} =~ ([0-9]+)$what ]] || echo "${BASH_REMATCH[1]}"
 }
 
 # Prints the memory of leakrec that must not grow while it waits. The rings are files, so they do not count.
