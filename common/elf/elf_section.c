@@ -46,8 +46,9 @@ bool elf_symbol_table_find(Elf *elf, uint32_t type, struct elf_symbol_table *ret
 		    !elf_section_has_strings(elf, header->sh_link))
 			return false;
 		ret->data = elf_getdata(section.handle, NULL);
-		ret->nr = ret->data && header->sh_entsize ? ret->data->d_size / header->sh_entsize
-							  : 0;
+		/* Its sh_entsize may be anything. */
+		ret->nr = ret->data ? ret->data->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT)
+				    : 0;
 		ret->strings = header->sh_link;
 		return true;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which files may be passed to libraries that decompress sections. */
 #include "common/elf/elf_file.h"
+#include "common/elf/elf_section.h"
 #include "common/scope.h"
 
 #include <elf.h>
@@ -159,6 +160,22 @@ static void only_regular_files_are_opened(void **state)
 	close(watch);
 }
 
+/* A table may say that its entries are smaller. */
+static void symbols_are_counted_by_their_true_size(void **state)
+{
+	static const Elf64_Sym symbols[8];
+	struct file file = make_file(DEBUG_INFO_AT, symbols, sizeof(symbols));
+	Elf *elf = elf_memory((char *)&file, sizeof(file));
+	struct elf_symbol_table table;
+
+	file.sections[2].sh_type = SHT_SYMTAB;
+	file.sections[2].sh_link = 1;
+	file.sections[2].sh_entsize = 1;
+	assert_true(elf_symbol_table_find(elf, SHT_SYMTAB, &table));
+	assert_int_equal(table.nr, ARRAY_SIZE(symbols));
+	elf_end(elf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +185,7 @@ int main(void)
 		cmocka_unit_test(sections_that_say_they_are_large_do_not),
 		cmocka_unit_test(compressed_names_do_not),
 		cmocka_unit_test(compressed_sections_in_a_mini_debug_info_do_not),
+		cmocka_unit_test(symbols_are_counted_by_their_true_size),
 	};
 
 	elf_version(EV_CURRENT);
