@@ -51,7 +51,7 @@ struct module {
 	char *file_path;       /* where it was found */
 	const char *file_root; /* confines the path and its links; NULL: "/" */
 	struct stat file_stat;
-	uid_t owner; /* who can change the file; MODULE_NOBODY: more than one, or it is on FUSE */
+	uid_t owner; /* MODULE_NOBODY: root's, but others can change it, or it is on FUSE */
 	struct module_segment *segments;
 	size_t nr_segments;
 	uint16_t machine;  /* EM_* */

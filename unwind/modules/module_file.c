@@ -40,13 +40,16 @@ static int open_below(const char *root, const char *path, struct stat *ret_stat)
 	return root ? root_file_open(root, path, ret_stat) : elf_file_open(path, ret_stat);
 }
 
-/* A server of FUSE may give any owner. */
+/*
+ * Whoever lets others write a file lends them the time that its owner has. Root's has no limit, and
+ * a server of FUSE may give any owner.
+ */
 static uid_t find_owner(int fd, const struct stat *st)
 {
+	bool is_lent = st->st_mode & (S_IWGRP | S_IWOTH);
 	struct statfs fs;
 
-	if (st->st_mode & (S_IWGRP | S_IWOTH) || fstatfs(fd, &fs) < 0 ||
-	    fs.f_type == FUSE_SUPER_MAGIC)
+	if ((st->st_uid == 0 && is_lent) || fstatfs(fd, &fs) < 0 || fs.f_type == FUSE_SUPER_MAGIC)
 		return MODULE_NOBODY;
 	return st->st_uid;
 }

@@ -484,6 +484,42 @@ static void a_replaced_file_is_found_while_mapped(void **state)
 	munmap(mapped, mapping.len);
 }
 
+static uid_t find_owner(const char *path, mode_t mode)
+{
+	const struct stack_mapping mapping = {
+		.pid = 1, .start = 0x1000, .len = 0x1000, .path = path};
+	struct module_table table;
+	struct module *module;
+	uid_t owner;
+
+	assert_int_equal(chmod(path, mode), 0);
+	module_table_init(&table, NULL);
+	assert_int_equal(module_table_get(&table, &mapping, &module), 0);
+	assert_int_equal(module_find_file(&table, module), 0);
+	owner = module->owner;
+	module_table_deinit(&table);
+	return owner;
+}
+
+/* One user's hostile file that its group can write is no reason to limit another user's. */
+static void owners_of_files_that_others_can_write(void **state)
+{
+	const char *path = in_dir("variant");
+	uid_t user = geteuid();
+
+	build("variant", "-O1", "-pie", "-pipe");
+	if (user == 0) {
+		assert_int_equal(find_owner(path, 0755), 0);
+		assert_int_equal(find_owner(path, 0775), MODULE_NOBODY);
+		assert_int_equal(find_owner(path, 0757), MODULE_NOBODY);
+		user = 65534;
+		assert_int_equal(chown(path, user, user), 0);
+	}
+	assert_int_equal(find_owner(path, 0755), user);
+	assert_int_equal(find_owner(path, 0775), user);
+	assert_int_equal(find_owner(path, 0777), user);
+}
+
 static int setup(void **state)
 {
 	if (scratch_dir_create("unwind-modules"))
@@ -519,6 +555,7 @@ int main(void)
 		cmocka_unit_test(found_in_the_process_root),
 		cmocka_unit_test(a_replaced_file_is_not_read),
 		cmocka_unit_test(a_replaced_file_is_found_while_mapped),
+		cmocka_unit_test(owners_of_files_that_others_can_write),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
