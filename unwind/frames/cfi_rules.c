@@ -382,6 +382,17 @@ static int grow(struct cfi_rules *rules)
 	return 0;
 }
 
+/* Returns false if there is no time to read a rule of the file. */
+static bool begin(struct cfi_rules *rules, struct module *module)
+{
+	if (module->state == MODULE_UNTRIED && module->has_file) {
+		if (!owner_time_begin_opening(&rules->time))
+			return false;
+		module_find_file(rules->modules, module);
+	}
+	return owner_time_begin(&rules->time, module);
+}
+
 int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file_offset,
 		   const struct cfi_rule **ret)
 {
@@ -398,13 +409,13 @@ int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file
 		return err;
 	entry = find_slot(rules, rules->entries, rules->capacity, module->id, file_offset);
 	if (entry->module_id == MODULE_NONE) {
-		rules->is_late = !owner_time_begin(&rules->time, module);
+		rules->is_late = !begin(rules, module);
 		if (rules->is_late) {
 			*ret = &absent;
 			return 0;
 		}
 		err = read_rule(rules, module, file_offset, &rule);
-		owner_time_end(&rules->time, module);
+		owner_time_end(&rules->time);
 		if (err)
 			return err;
 		entry->rule = intern(rules, &rule);

@@ -201,7 +201,7 @@ static void report_mapping(void *context, const struct mapping *mapping)
 	if (!owner_time_begin(time, mapping->module))
 		return;
 	report_file(report, mapping);
-	owner_time_end(time, mapping->module);
+	owner_time_end(time);
 }
 
 static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
@@ -406,8 +406,7 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 	has_time = !module || owner_time_begin(space_dwfl->unwinder->time, module);
 	is_last = !has_time || is_unsafe(space_dwfl, pc);
 	is_good = is_last || dwfl_frame_pc(frame, &pc, &is_activation);
-	if (has_time && module)
-		owner_time_end(space_dwfl->unwinder->time, module);
+	owner_time_end(space_dwfl->unwinder->time);
 	if (!is_good)
 		return DWARF_CB_ABORT;
 	stack->addresses[stack->nr] = pc;

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When leakrec begins no more work on the files of users, and what it says of it. */
+#include "common/clock.h"
+#include "test/unit/unwind/made_file.h"
+#include "unwind/frames/dump_unwinder.h"
+#include "unwind/modules/module_file.h"
+#include "unwind/modules/owner_time.h"
+
+#include <sys/mman.h>
+
+/* Unwinds through files that the test makes. */
+struct unwinding {
+	struct debuginfo debuginfo;
+	struct module_table modules;
+	struct dump_unwinder unwinder;
+	struct owner_time *time;
+};
+
+static void begin(struct unwinding *unwinding)
+{
+	assert_int_equal(debuginfo_init(&unwinding->debuginfo, NULL), 0);
+	module_table_init(&unwinding->modules, NULL);
+	assert_int_equal(dump_unwinder_init(&unwinding->unwinder, &unwinding->modules,
+					    &unwinding->debuginfo, false),
+			 0);
+	unwinding->time = &unwinding->unwinder.rules.rules.time;
+	unwinding->time->is_limited = true;
+	owner_time_window(unwinding->time);
+}
+
+static void end(struct unwinding *unwinding)
+{
+	dump_unwinder_deinit(&unwinding->unwinder);
+	module_table_deinit(&unwinding->modules);
+	debuginfo_deinit(&unwinding->debuginfo);
+}
+
+/* In a window that has just begun. */
+static void use_up(struct owner_time *time, uint64_t *spent, uint64_t limit_ns)
+{
+	time->window_ns = clock_now_ns();
+	*spent = limit_ns;
+}
+
+static void begin_next_window(struct owner_time *time)
+{
+	time->window_ns -= OWNER_TIME_WINDOW_NS;
+}
+
+/* Makes a file, of a user without privileges if that is possible. */
+static const char *make_file(const char *name)
+{
+	const char *path = in_dir(name);
+	uint8_t content[FRAME_FILE_MAX];
+
+	write_file(path, content, frame_file_make(&frame_entries[0], content));
+	if (geteuid() == 0)
+		assert_int_equal(chown(path, 65534, 65534), 0);
+	return path;
+}
+
+static struct module *get_module(struct unwinding *unwinding, const char *path)
+{
+	const struct stack_mapping mapping = {
+		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = path};
+	struct module *module;
+
+	assert_int_equal(module_table_get(&unwinding->modules, &mapping, &module), 0);
+	return module;
+}
+
+static bool is_refused(struct unwinding *unwinding, const char *path)
+{
+	struct cfi_rules *rules = &unwinding->unwinder.rules.rules;
+	const struct cfi_rule *rule;
+
+	assert_int_equal(
+		cfi_rules_find(rules, get_module(unwinding, path), FRAME_FILE_INSIDE, &rule), 0);
+	assert_int_equal(rule->kind, rules->is_late ? CFI_ABSENT : CFI_FRAME);
+	return rules->is_late;
+}
+
+/* A user may have as many files, and names of them, as he likes. */
+static void no_first_rule_without_time(void **state)
+{
+	struct unwinding unwinding = {0};
+	struct owner_time *time;
+
+	begin(&unwinding);
+	time = unwinding.time;
+	assert_false(is_refused(&unwinding, make_file("first")));
+	assert_int_equal(time->nr, 1);
+	assert_true(time->opening_ns && time->users[0].ns && time->all_ns);
+	use_up(time, &time->users[0].ns, OWNER_TIME_NS);
+	assert_true(is_refused(&unwinding, make_file("second")));
+	begin_next_window(time);
+	assert_false(is_refused(&unwinding, in_dir("second")));
+
+	use_up(time, &time->opening_ns, OWNER_TIME_OPENING_NS);
+	assert_true(is_refused(&unwinding, make_file("third")));
+	assert_int_equal(get_module(&unwinding, in_dir("third"))->state, MODULE_UNTRIED);
+	begin_next_window(time);
+	assert_false(is_refused(&unwinding, in_dir("third")));
+	end(&unwinding);
+}
+
+/* Begins work on a file. Returns the messages in @text. */
+static bool begin_saying(struct owner_time *time, const struct module *module, char text[1024])
+{
+	int saved = dup(STDERR_FILENO), fd = memfd_create("stderr", MFD_CLOEXEC);
+	bool has_begun;
+
+	memset(text, 0, 1024);
+	dup2(fd, STDERR_FILENO);
+	has_begun = owner_time_begin(time, module);
+	owner_time_end(time);
+	dup2(saved, STDERR_FILENO);
+	assert_true(pread(fd, text, 1023, 0) >= 0);
+	close(saved);
+	close(fd);
+	return has_begun;
+}
+
+/* A file is named only if the time of its own user is used up. */
+static void the_limit_that_was_reached_is_named(void **state)
+{
+	const struct module files[] = {
+		{.path = "/file", .state = MODULE_FOUND, .owner = 1000},
+		{.path = "/other", .state = MODULE_FOUND, .owner = 1001},
+		{.path = "/root's", .state = MODULE_FOUND, .owner = 0},
+	};
+	struct owner_time time = {.is_limited = true};
+	char text[1024];
+
+	assert_true(begin_saying(&time, &files[0], text));
+	use_up(&time, &time.all_ns, OWNER_TIME_ALL_NS);
+	assert_false(begin_saying(&time, &files[1], text));
+	assert_non_null(strstr(text, "users' files took more than 3 s"));
+	assert_null(strstr(text, "/other"));
+	use_up(&time, &time.users[0].ns, OWNER_TIME_NS);
+	assert_false(begin_saying(&time, &files[0], text));
+	assert_non_null(strstr(text, "/file: its call frame information"));
+	assert_false(begin_saying(&time, &files[0], text));
+	assert_string_equal(text, "");
+	assert_true(begin_saying(&time, &files[2], text));
+	begin_next_window(&time);
+	assert_true(begin_saying(&time, &files[0], text));
+	assert_true(begin_saying(&time, &files[1], text));
+}
+
+static int setup(void **state)
+{
+	return scratch_dir_create("owner-time");
+}
+
+static int teardown(void **state)
+{
+	scratch_dir_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_first_rule_without_time),
+		cmocka_unit_test(the_limit_that_was_reached_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
