@@ -172,8 +172,7 @@ static void report_file(struct report *report, const struct mapping *mapping)
 	struct module *module = mapping->module;
 	uint64_t bias;
 
-	if (report->nr == MAX_REPORTED || module_find_file(modules, module) ||
-	    module->machine != report->space_dwfl->machine || module->elf_class != ELFCLASS64 ||
+	if (module->machine != report->space_dwfl->machine || module->elf_class != ELFCLASS64 ||
 	    !module_code_bias(module, mapping->start, mapping->file_offset, &bias) ||
 	    overlaps_reported(report, module, bias) ||
 	    (module->owner != 0 && report->unwinder->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES))
@@ -192,16 +191,20 @@ static void report_file(struct report *report, const struct mapping *mapping)
 	report->list[report->nr++] = (struct reported){.module = module, .bias = bias};
 }
 
+/* Users' files take their owners' time; root's, and looking for any, take that for opening. */
 static void report_mapping(void *context, const struct mapping *mapping)
 {
 	struct report *report = context;
 	struct owner_time *time = report->unwinder->time;
+	struct module *module = mapping->module;
 
-	/* Without time, it is left out until the address space changes. */
-	if (!owner_time_begin(time, mapping->module))
+	if (report->nr == MAX_REPORTED)
 		return;
-	report_file(report, mapping);
-	owner_time_end(time);
+	/* Without time, it is left out until the address space changes. */
+	if (!owner_time_begin_opening(time) || module_find_file(report->unwinder->modules, module))
+		return;
+	if (module->owner == 0 || owner_time_begin(time, module))
+		report_file(report, mapping);
 }
 
 static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
@@ -264,17 +267,26 @@ static void forget_spaces(struct dwfl_unwinder *unwinder)
 	unwinder->kept_bytes = 0;
 }
 
+static bool is_of(const struct space_dwfl *space_dwfl, const struct address_space *space,
+		  uint16_t machine)
+{
+	return space_dwfl && space_dwfl->space_id == space->id && space_dwfl->machine == machine;
+}
+
+/* *@ret is NULL if there is no time. */
 static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_space *space,
 			  uint16_t machine, struct space_dwfl **ret)
 {
 	struct space_dwfl **slot = &unwinder->spaces[0];
+	int err;
 
+	*ret = NULL;
 	if (unwinder->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES)
 		forget_spaces(unwinder);
 	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++) {
 		struct space_dwfl **other = &unwinder->spaces[i];
 
-		if (*other && (*other)->space_id == space->id && (*other)->machine == machine) {
+		if (is_of(*other, space, machine)) {
 			slot = other;
 			break;
 		}
@@ -282,11 +294,13 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 			slot = other;
 	}
 
-	if (!*slot || (*slot)->space_id != space->id || (*slot)->machine != machine ||
-	    (*slot)->generation != space->generation) {
+	if (!is_of(*slot, space, machine) || (*slot)->generation != space->generation) {
+		if (!owner_time_begin_opening(unwinder->time))
+			return 0;
 		space_dwfl_destroy(*slot);
 		*slot = NULL;
-		int err = space_dwfl_create(unwinder, space, machine, slot);
+		err = space_dwfl_create(unwinder, space, machine, slot);
+		owner_time_end(unwinder->time);
 		if (err)
 			return err;
 	}
@@ -453,9 +467,10 @@ static int dwfl_unwinder_unwind(void *self, const struct address_space *space,
 
 		if (err)
 			return err;
-		space_dwfl->space = space;
-		if (space_dwfl->attached)
+		if (space_dwfl && space_dwfl->attached) {
+			space_dwfl->space = space;
 			unwind_in(space_dwfl, dump, &registers, ret);
+		}
 	}
 	if (!ret->nr) {
 		/* Unwinding cannot start, but the instruction pointer is known. */

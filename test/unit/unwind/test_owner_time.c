@@ -104,6 +104,65 @@ static void no_first_rule_without_time(void **state)
 	end(&unwinding);
 }
 
+static const struct address_space *map(struct address_spaces *spaces, struct module *module,
+				       uint64_t at)
+{
+	const struct stack_mapping mapping = {
+		.pid = 1, .start = LOAD_ADDRESS + at, .len = 0x1000, .path = module->path};
+
+	assert_int_equal(address_spaces_map(spaces, &mapping, module), 0);
+	return address_spaces_find(spaces, 1);
+}
+
+/* True if libdwfl finds the caller of a function of the file that is mapped first. */
+static bool finds_caller(struct unwinding *unwinding, const struct address_space *space)
+{
+	static struct unwound_stack stack;
+	const uint64_t words[8] = {LOAD_ADDRESS + BESIDE};
+	/* No frame pointer */
+	const uint64_t registers[20] = {
+		[7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + FRAME_FILE_INSIDE};
+	const struct stack_dump dump = {
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.regs_mask = X86_MASK,
+		.regs = registers,
+		.bytes = (const uint8_t *)words,
+		.nr_bytes = sizeof(words),
+	};
+
+	assert_int_equal(dwfl_unwinder_ops.unwind(&unwinding->unwinder.dwfl, space, &dump, &stack),
+			 0);
+	return stack.nr > 1;
+}
+
+/* Each new mapping of code has all files of a process opened again, also root's. */
+static void opening_files_again_and_again(void **state)
+{
+	struct unwinding unwinding = {0};
+	const struct address_space *space;
+	struct address_spaces spaces;
+	struct module *module;
+
+	begin(&unwinding);
+	address_spaces_init(&spaces);
+	module = get_module(&unwinding, make_file("again"));
+	assert_int_equal(chown(module->path, geteuid(), getegid()), 0);
+	space = map(&spaces, module, 0);
+	assert_true(finds_caller(&unwinding, space));
+	use_up(unwinding.time, &unwinding.time->opening_ns, 0);
+	map(&spaces, module, 0x10000);
+	assert_true(finds_caller(&unwinding, space));
+	assert_true(unwinding.time->opening_ns > 0);
+
+	map(&spaces, module, 0x20000);
+	use_up(unwinding.time, &unwinding.time->opening_ns, OWNER_TIME_OPENING_NS);
+	assert_false(finds_caller(&unwinding, space));
+	begin_next_window(unwinding.time);
+	assert_true(finds_caller(&unwinding, space));
+	address_spaces_deinit(&spaces);
+	end(&unwinding);
+}
+
 /* Begins work on a file. Returns the messages in @text. */
 static bool begin_saying(struct owner_time *time, const struct module *module, char text[1024])
 {
@@ -163,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_first_rule_without_time),
+		cmocka_unit_test(opening_files_again_and_again),
 		cmocka_unit_test(the_limit_that_was_reached_is_named),
 	};
 
