@@ -30,6 +30,8 @@ struct space_dwfl {
 	uint16_t machine;
 	Dwfl *dwfl;
 	bool attached; /* false: no module to unwind with */
+	bool is_late;  /* there was no time for some files in this window: owner_time.h */
+	uint64_t window;
 	struct used_guard guards[MAX_GUARDS];
 	size_t next_guard; /* is replaced next */
 
@@ -200,11 +202,16 @@ static void report_mapping(void *context, const struct mapping *mapping)
 
 	if (report->nr == MAX_REPORTED)
 		return;
-	/* Without time, it is left out until the address space changes. */
-	if (!owner_time_begin_opening(time) || module_find_file(report->unwinder->modules, module))
+	if (!owner_time_begin_opening(time)) {
+		report->space_dwfl->is_late = true;
+		return;
+	}
+	if (module_find_file(report->unwinder->modules, module))
 		return;
 	if (module->owner == 0 || owner_time_begin(time, module))
 		report_file(report, mapping);
+	else
+		report->space_dwfl->is_late = true;
 }
 
 static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
@@ -245,6 +252,7 @@ static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct addres
 	space_dwfl->generation = space->generation;
 	space_dwfl->machine = machine;
 	space_dwfl->unwinder = unwinder;
+	space_dwfl->window = owner_time_window(unwinder->time);
 	space_dwfl->dwfl = dwfl_begin(&unwinder->debuginfo->callbacks);
 	if (!space_dwfl->dwfl || report_modules(unwinder, space_dwfl, space)) {
 		space_dwfl_destroy(space_dwfl);
@@ -294,7 +302,8 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 			slot = other;
 	}
 
-	if (!is_of(*slot, space, machine) || (*slot)->generation != space->generation) {
+	if (!is_of(*slot, space, machine) || (*slot)->generation != space->generation ||
+	    ((*slot)->is_late && (*slot)->window != owner_time_window(unwinder->time))) {
 		if (!owner_time_begin_opening(unwinder->time))
 			return 0;
 		space_dwfl_destroy(*slot);

@@ -135,6 +135,30 @@ static bool finds_caller(struct unwinding *unwinding, const struct address_space
 	return stack.nr > 1;
 }
 
+/* What there was no time for is used when there is time again, and not only in a new process. */
+static void left_out_until_the_next_window(void **state)
+{
+	struct unwinding unwinding = {0};
+	const struct address_space *space;
+	struct address_spaces spaces;
+	struct owner_time *time;
+
+	begin(&unwinding);
+	time = unwinding.time;
+	address_spaces_init(&spaces);
+	space = map(&spaces, get_module(&unwinding, make_file("left-out")), 0);
+	assert_true(finds_caller(&unwinding, space));
+	assert_true(time->users[0].ns);
+
+	map(&spaces, get_module(&unwinding, make_file("another")), 0x10000);
+	use_up(time, &time->users[0].ns, OWNER_TIME_NS);
+	assert_false(finds_caller(&unwinding, space));
+	begin_next_window(time);
+	assert_true(finds_caller(&unwinding, space));
+	address_spaces_deinit(&spaces);
+	end(&unwinding);
+}
+
 /* Each new mapping of code has all files of a process opened again, also root's. */
 static void opening_files_again_and_again(void **state)
 {
@@ -222,6 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_first_rule_without_time),
+		cmocka_unit_test(left_out_until_the_next_window),
 		cmocka_unit_test(opening_files_again_and_again),
 		cmocka_unit_test(the_limit_that_was_reached_is_named),
 	};
