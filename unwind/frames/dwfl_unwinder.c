@@ -32,6 +32,7 @@ struct space_dwfl {
 	bool attached; /* false: no module to unwind with */
 	bool is_late;  /* there was no time for some files in this window: owner_time.h */
 	uint64_t window;
+	uint64_t kept_bytes; /* by libdw, of files that are not root's */
 	struct used_guard guards[MAX_GUARDS];
 	size_t next_guard; /* is replaced next */
 
@@ -51,10 +52,17 @@ void dwfl_unwinder_init(struct dwfl_unwinder *unwinder, struct module_table *mod
 		(struct dwfl_unwinder){.modules = modules, .debuginfo = debuginfo, .time = time};
 }
 
+static void keep(struct space_dwfl *space_dwfl, uint64_t bytes)
+{
+	space_dwfl->kept_bytes += bytes;
+	space_dwfl->unwinder->kept_bytes += bytes;
+}
+
 static void space_dwfl_destroy(struct space_dwfl *space_dwfl)
 {
 	if (!space_dwfl)
 		return;
+	space_dwfl->unwinder->kept_bytes -= space_dwfl->kept_bytes;
 	dwfl_end(space_dwfl->dwfl);
 	free(space_dwfl);
 }
@@ -189,7 +197,7 @@ static void report_file(struct report *report, const struct mapping *mapping)
 		return;
 	(void)steal_fd(fd);
 	if (module->owner != 0)
-		report->unwinder->kept_bytes += debuginfo_kept_bytes(reported);
+		keep(report->space_dwfl, debuginfo_kept_bytes(reported));
 	report->list[report->nr++] = (struct reported){.module = module, .bias = bias};
 }
 
@@ -266,13 +274,17 @@ static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct addres
 	return 0;
 }
 
-static void forget_spaces(struct dwfl_unwinder *unwinder)
+/* Of users: those whose files are not all root's. */
+static void forget_spaces(struct dwfl_unwinder *unwinder, bool of_users)
 {
 	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++) {
-		space_dwfl_destroy(unwinder->spaces[i]);
-		unwinder->spaces[i] = NULL;
+		struct space_dwfl **slot = &unwinder->spaces[i];
+
+		if (!*slot || (of_users && !(*slot)->kept_bytes))
+			continue;
+		space_dwfl_destroy(*slot);
+		*slot = NULL;
 	}
-	unwinder->kept_bytes = 0;
 }
 
 static bool is_of(const struct space_dwfl *space_dwfl, const struct address_space *space,
@@ -290,7 +302,7 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 
 	*ret = NULL;
 	if (unwinder->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES)
-		forget_spaces(unwinder);
+		forget_spaces(unwinder, true);
 	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++) {
 		struct space_dwfl **other = &unwinder->spaces[i];
 
@@ -362,7 +374,7 @@ static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, 
 	guard = get_guard(space_dwfl, module, cfi, is_eh);
 	is_safe = cfi_guard_allows(guard, pc - bias);
 	if (is_others(space_dwfl, pc))
-		space_dwfl->unwinder->kept_bytes += guard->kept_bytes;
+		keep(space_dwfl, guard->kept_bytes);
 	guard->kept_bytes = 0;
 	if (!is_safe)
 		return ROW_UNSAFE;
@@ -492,7 +504,7 @@ static int dwfl_unwinder_unwind(void *self, const struct address_space *space,
 
 static void dwfl_unwinder_deinit(void *self)
 {
-	forget_spaces(self);
+	forget_spaces(self, false);
 }
 
 const struct unwinder_ops dwfl_unwinder_ops = {

@@ -2,6 +2,7 @@
 /* When leakrec begins no more work on the files of users, and what it says of it. */
 #include "common/clock.h"
 #include "test/unit/unwind/made_file.h"
+#include "unwind/frames/cfi_guard.h"
 #include "unwind/frames/dump_unwinder.h"
 #include "unwind/modules/module_file.h"
 #include "unwind/modules/owner_time.h"
@@ -104,14 +105,14 @@ static void no_first_rule_without_time(void **state)
 	end(&unwinding);
 }
 
-static const struct address_space *map(struct address_spaces *spaces, struct module *module,
-				       uint64_t at)
+static const struct address_space *map(struct address_spaces *spaces, pid_t pid,
+				       struct module *module, uint64_t at)
 {
 	const struct stack_mapping mapping = {
-		.pid = 1, .start = LOAD_ADDRESS + at, .len = 0x1000, .path = module->path};
+		.pid = pid, .start = LOAD_ADDRESS + at, .len = 0x1000, .path = module->path};
 
 	assert_int_equal(address_spaces_map(spaces, &mapping, module), 0);
-	return address_spaces_find(spaces, 1);
+	return address_spaces_find(spaces, pid);
 }
 
 /* True if libdwfl finds the caller of a function of the file that is mapped first. */
@@ -146,11 +147,11 @@ static void left_out_until_the_next_window(void **state)
 	begin(&unwinding);
 	time = unwinding.time;
 	address_spaces_init(&spaces);
-	space = map(&spaces, get_module(&unwinding, make_file("left-out")), 0);
+	space = map(&spaces, 1, get_module(&unwinding, make_file("left-out")), 0);
 	assert_true(finds_caller(&unwinding, space));
 	assert_true(time->users[0].ns);
 
-	map(&spaces, get_module(&unwinding, make_file("another")), 0x10000);
+	map(&spaces, 1, get_module(&unwinding, make_file("another")), 0x10000);
 	use_up(time, &time->users[0].ns, OWNER_TIME_NS);
 	assert_false(finds_caller(&unwinding, space));
 	begin_next_window(time);
@@ -171,18 +172,48 @@ static void opening_files_again_and_again(void **state)
 	address_spaces_init(&spaces);
 	module = get_module(&unwinding, make_file("again"));
 	assert_int_equal(chown(module->path, geteuid(), getegid()), 0);
-	space = map(&spaces, module, 0);
+	space = map(&spaces, 1, module, 0);
 	assert_true(finds_caller(&unwinding, space));
 	use_up(unwinding.time, &unwinding.time->opening_ns, 0);
-	map(&spaces, module, 0x10000);
+	map(&spaces, 1, module, 0x10000);
 	assert_true(finds_caller(&unwinding, space));
 	assert_true(unwinding.time->opening_ns > 0);
 
-	map(&spaces, module, 0x20000);
+	map(&spaces, 1, module, 0x20000);
 	use_up(unwinding.time, &unwinding.time->opening_ns, OWNER_TIME_OPENING_NS);
 	assert_false(finds_caller(&unwinding, space));
 	begin_next_window(unwinding.time);
 	assert_true(finds_caller(&unwinding, space));
+	address_spaces_deinit(&spaces);
+	end(&unwinding);
+}
+
+/* A user whose files take much memory does not have all other processes' files opened again. */
+static void much_memory(void **state)
+{
+	struct unwinding unwinding = {0};
+	struct dwfl_unwinder *dwfl = &unwinding.unwinder.dwfl;
+	const struct address_space *users, *roots;
+	struct address_spaces spaces;
+	struct module *module;
+
+	begin(&unwinding);
+	address_spaces_init(&spaces);
+	users = map(&spaces, 1, get_module(&unwinding, make_file("much")), 0);
+	module = get_module(&unwinding, make_file("root's"));
+	assert_int_equal(module_find_file(&unwinding.modules, module), 0);
+	module->owner = 0;
+	roots = map(&spaces, 2, module, 0);
+	assert_true(finds_caller(&unwinding, roots));
+	assert_int_equal(dwfl->kept_bytes, 0);
+	assert_true(finds_caller(&unwinding, users));
+	assert_true(dwfl->kept_bytes > 0);
+
+	dwfl->kept_bytes += CFI_GUARD_MAX_KEPT_BYTES;
+	use_up(unwinding.time, &unwinding.time->opening_ns, 0);
+	assert_true(finds_caller(&unwinding, roots));
+	assert_int_equal(unwinding.time->opening_ns, 0);
+	assert_int_equal(dwfl->kept_bytes, CFI_GUARD_MAX_KEPT_BYTES);
 	address_spaces_deinit(&spaces);
 	end(&unwinding);
 }
@@ -248,6 +279,7 @@ int main(void)
 		cmocka_unit_test(no_first_rule_without_time),
 		cmocka_unit_test(left_out_until_the_next_window),
 		cmocka_unit_test(opening_files_again_and_again),
+		cmocka_unit_test(much_memory),
 		cmocka_unit_test(the_limit_that_was_reached_is_named),
 	};
 
