@@ -44,8 +44,9 @@ int debug_file_open(struct debug_file_search *wanted, char *path, char **ret_pat
 		wanted->refused = true;
 		return -1;
 	}
-	if (!elf_file_expands_well(fd, wanted->quiet ? NULL : name) ||
-	    (wanted->max_expanded && expands_to_more(fd, wanted->max_expanded)))
+	/* For unwinding, which has the limit, libdwfl expands no MiniDebugInfo. */
+	if (wanted->max_expanded ? expands_to_more(fd, wanted->max_expanded)
+				 : !elf_file_expands_well(fd, wanted->quiet ? NULL : name))
 		return -1;
 	*ret_path = steal_ptr(name);
 	return steal_fd(fd);
