@@ -11,15 +11,6 @@
 
 #define MAX_BUILD_ID 64
 
-static bool expands_to_more(int fd, uint64_t max)
-{
-	Elf *elf = elf_file_begin(fd);
-	bool is_more = !elf || elf_file_expanded_bytes(elf) > max;
-
-	elf_end(elf);
-	return is_more;
-}
-
 int debug_file_open(struct debug_file_search *wanted, char *path, char **ret_path)
 {
 	_cleanup_free_ char *name = path;
@@ -44,9 +35,7 @@ int debug_file_open(struct debug_file_search *wanted, char *path, char **ret_pat
 		wanted->refused = true;
 		return -1;
 	}
-	/* For unwinding, which has the limit, libdwfl expands no MiniDebugInfo. */
-	if (wanted->max_expanded ? expands_to_more(fd, wanted->max_expanded)
-				 : !elf_file_expands_well(fd, wanted->quiet ? NULL : name))
+	if (!wanted->is_to_unwind && !elf_file_expands_well(fd, wanted->quiet ? NULL : name))
 		return -1;
 	*ret_path = steal_ptr(name);
 	return steal_fd(fd);

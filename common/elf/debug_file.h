@@ -19,9 +19,8 @@ struct debug_file_search {
 	const char *main_file; /* the file that lacks debug information, which is never used itself;
 				  or NULL */
 	struct elf_file_id id;
-	uint64_t max_expanded; /* 0: as elf_file_expands_well(); files that expand to more are not
-				  used */
-	bool refused;	       /* result: a file with the right name was another file */
+	bool is_to_unwind; /* the caller checks it, instead of elf_file_expands_well() */
+	bool refused;	   /* result: a file with the right name was another file */
 	/*
 	 * If set, gets the descriptor, its own then, of each file that has the right name, instead
 	 * of any check: then nothing is found. For who must not read such files. The name may be a

@@ -101,12 +101,10 @@ static int load_file(struct cfi_rules *rules, struct module *module, struct modu
 		return -ENOMEM;
 	dwfl_report_begin(cfi->dwfl);
 	cfi->module = debuginfo_report_elf(rules->debuginfo, cfi->dwfl, module->path,
-					   module->file_path, fd, 0);
-	if (cfi->module)
-		(void)steal_fd(fd);
+					   module->file_path, steal_fd(fd), 0);
 	dwfl_report_end(cfi->dwfl, NULL, NULL);
 	if (module->owner != 0)
-		rules->kept_bytes += debuginfo_kept_bytes(cfi->module);
+		rules->kept_bytes += debuginfo_kept_bytes(rules->debuginfo, cfi->module);
 	return 0;
 }
 

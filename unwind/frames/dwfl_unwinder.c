@@ -188,16 +188,16 @@ static void report_file(struct report *report, const struct mapping *mapping)
 	    (module->owner != 0 && report->unwinder->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES))
 		return;
 
-	_cleanup_close_ int fd = module_open_file(modules, module);
+	int fd = module_open_file(modules, module);
 	Dwfl_Module *reported =
 		fd < 0 ? NULL
 		       : debuginfo_report_elf(report->unwinder->debuginfo, report->space_dwfl->dwfl,
 					      module->path, module->file_path, fd, bias);
 	if (!reported)
 		return;
-	(void)steal_fd(fd);
 	if (module->owner != 0)
-		keep(report->space_dwfl, debuginfo_kept_bytes(reported));
+		keep(report->space_dwfl,
+		     debuginfo_kept_bytes(report->unwinder->debuginfo, reported));
 	report->list[report->nr++] = (struct reported){.module = module, .bias = bias};
 }
 

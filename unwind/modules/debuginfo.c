@@ -6,6 +6,8 @@
 #include "common/elf/elf_file.h"
 #include "common/scope.h"
 #include "unwind/modules/debug_server.h"
+#include "unwind/modules/frames_copy.h"
+#include "unwind/modules/module_file.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -31,6 +33,44 @@ static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, D
 	return -1;
 }
 
+/*
+ * Takes over the descriptor of a file, and returns one with which libdwfl may unwind: of the file,
+ * if root alone can change it, or of a copy. -1: it is not to be used.
+ */
+static int make_stable(struct debuginfo *debuginfo, int fd)
+{
+	_cleanup_close_ int file = fd, copy = -1;
+	uint64_t bytes;
+	struct stat st;
+
+	if (fd < 0 || !debuginfo->max_expanded)
+		return steal_fd(file);
+	if (fstat(fd, &st))
+		return -1;
+	if (module_file_owner(fd, &st) == 0)
+		return steal_fd(file);
+	copy = frames_copy(fd, &bytes);
+	if (copy < 0)
+		return -1;
+	debuginfo->copied_bytes += bytes;
+	return steal_fd(copy);
+}
+
+/* As make_stable(), for the debug file @path. Without a file, libdwfl would open a path. */
+static int use_to_unwind(struct debuginfo *debuginfo, int fd, char **path)
+{
+	_cleanup_close_ int used = make_stable(debuginfo, fd);
+	Elf *elf = used < 0 ? NULL : elf_file_begin(used);
+	bool is_good = elf && elf_file_expanded_bytes(elf) <= debuginfo->max_expanded;
+
+	elf_end(elf);
+	if (is_good)
+		return steal_fd(used);
+	free(*path);
+	*path = NULL;
+	return -1;
+}
+
 /* Finds the file to which dwz has moved what several debug files share. @debug_file names it. */
 static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const char *module_path,
 		       const char *debug_file, const char *link, char **ret_path)
@@ -41,8 +81,11 @@ static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const c
 	Dwarf *dwarf;
 	int fd;
 
-	/* libdwfl asks after it has the debug file. A damaged file may make it ask earlier. */
-	if (debuginfo->in_shared)
+	/*
+	 * libdwfl asks after it has the debug file. A damaged file may make it ask earlier.
+	 * Unwinding needs no shared file.
+	 */
+	if (debuginfo->in_shared || debuginfo->max_expanded)
 		return -1;
 	debuginfo->in_shared = true;
 	dwarf = dwfl_module_getdwarf(module, &bias);
@@ -57,7 +100,6 @@ static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const c
 		.roots = debuginfo->roots,
 		.nr_roots = debuginfo->nr_roots,
 		.quiet = debuginfo->quiet,
-		.max_expanded = debuginfo->max_expanded,
 		.module_path = module_path,
 		.id = {.build_id = build_id, .build_id_size = (size_t)size},
 	};
@@ -104,7 +146,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 		.roots = debuginfo->roots,
 		.nr_roots = debuginfo->nr_roots,
 		.quiet = debuginfo->quiet,
-		.max_expanded = debuginfo->max_expanded,
+		.is_to_unwind = debuginfo->max_expanded,
 		.module_path = name,
 		.main_file = file_name,
 		.id =
@@ -124,6 +166,8 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	if (fd < 0 && debuginfo->server && wanted.id.build_id_size)
 		fd = debug_server_fetch(debuginfo->server, name, build_id, wanted.id.build_id_size,
 					ret_path);
+	if (fd >= 0 && debuginfo->max_expanded)
+		fd = use_to_unwind(debuginfo, fd, ret_path);
 	if (fd < 0)
 		debuginfo->without = module;
 	return fd;
@@ -136,7 +180,6 @@ int debuginfo_find(struct debuginfo *debuginfo, const char *name, const uint8_t 
 		.roots = debuginfo->roots,
 		.nr_roots = debuginfo->nr_roots,
 		.quiet = debuginfo->quiet,
-		.max_expanded = debuginfo->max_expanded,
 		.module_path = name,
 		.id = {.build_id = build_id, .build_id_size = build_id_size},
 	};
@@ -204,29 +247,34 @@ void debuginfo_deinit(struct debuginfo *debuginfo)
 Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
 				  const char *file_name, int fd, GElf_Addr base)
 {
+	_cleanup_close_ int used = make_stable(debuginfo, fd);
 	/* For unwinding, libdwfl is not asked for symbols, so it expands no MiniDebugInfo. */
 	bool is_usable = debuginfo->max_expanded
-				 ? elf_file_is_sane(fd)
-				 : elf_file_expands_well(fd, debuginfo->quiet ? NULL : file_name);
-	Dwfl_Module *module;
+				 ? elf_file_is_sane(used)
+				 : elf_file_expands_well(used, debuginfo->quiet ? NULL : file_name);
+	Dwfl_Module *module =
+		is_usable ? dwfl_report_elf(dwfl, name, file_name, used, base, true) : NULL;
 	void **userdata;
 
-	if (!is_usable)
+	if (!module)
 		return NULL;
-	module = dwfl_report_elf(dwfl, name, file_name, fd, base, true);
-
+	(void)steal_fd(used);
 	if (debuginfo->without == module)
 		debuginfo->without = NULL;
-	if (module && dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
+	if (dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
 		*userdata = debuginfo;
 	return module;
 }
 
-uint64_t debuginfo_kept_bytes(Dwfl_Module *module)
+uint64_t debuginfo_kept_bytes(struct debuginfo *debuginfo, Dwfl_Module *module)
 {
 	GElf_Addr bias;
 	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
+	uint64_t bytes = debuginfo->copied_bytes;
 	size_t nr;
 
-	return elf && elf_getshdrnum(elf, &nr) == 0 ? KEPT_FOR_FILE + nr * KEPT_FOR_SECTION : 0;
+	debuginfo->copied_bytes = 0;
+	if (elf && elf_getshdrnum(elf, &nr) == 0)
+		bytes += KEPT_FOR_FILE + nr * KEPT_FOR_SECTION;
+	return bytes;
 }

@@ -21,7 +21,10 @@ struct debuginfo_options {
 	const char *debug_dir; /* NULL: none */
 	bool ask_servers;      /* those of DEBUGINFOD_URLS; may take minutes */
 	bool quiet;	       /* do not report refused files */
-	/* As in struct debug_file_search. If not 0, the modules must not be asked for symbols. */
+	/*
+	 * Not 0: to unwind. The modules must not be asked for symbols, and debug files that expand
+	 * to more are not used.
+	 */
 	uint64_t max_expanded;
 };
 
@@ -36,6 +39,7 @@ struct debuginfo {
 	bool quiet;
 	uint64_t max_expanded;
 	const Dwfl_Module *without; /* the last module without a debug file */
+	uint64_t copied_bytes;	    /* of files, since debuginfo_kept_bytes() */
 };
 
 /* @options may be NULL. Returns 0 or -ENOMEM. */
@@ -51,12 +55,15 @@ int debuginfo_find(struct debuginfo *debuginfo, const char *name, const uint8_t 
 
 /*
  * As dwfl_report_elf(), for a Dwfl with the callbacks. @name is the module's recorded path,
- * @file_name the path of its file.
+ * @file_name the path of its file. Takes over @fd, also if it fails.
  */
 Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
 				  const char *file_name, int fd, GElf_Addr base);
 
-/* The bytes, about, that libdwfl and libelf keep for a module that was reported so; NULL: none. */
-uint64_t debuginfo_kept_bytes(Dwfl_Module *module);
+/*
+ * The bytes, about, that libdwfl and libelf keep for a module that was reported so (NULL: none),
+ * and those of the files that were copied since the last call.
+ */
+uint64_t debuginfo_kept_bytes(struct debuginfo *debuginfo, Dwfl_Module *module);
 
 #endif

@@ -44,7 +44,7 @@ static int open_below(const char *root, const char *path, struct stat *ret_stat)
  * Whoever lets others write a file lends them the time that its owner has. Root's has no limit, and
  * a server of FUSE may give any owner.
  */
-static uid_t find_owner(int fd, const struct stat *st)
+uid_t module_file_owner(int fd, const struct stat *st)
 {
 	bool is_lent = st->st_mode & (S_IWGRP | S_IWOTH);
 	struct statfs fs;
@@ -86,7 +86,7 @@ static int try_file(struct module *module, const char *root, const char *path)
 		module->file_path = NULL;
 	module->file_root = root;
 	module->file_stat = st;
-	module->owner = find_owner(fd, &st);
+	module->owner = module_file_owner(fd, &st);
 	return module->file_path ? 0 : -ENOENT;
 }
 

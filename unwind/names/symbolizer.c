@@ -132,10 +132,8 @@ static int report_file(struct module *module, struct debuginfo *debuginfo, const
 	if (!symbols->dwfl)
 		return -ENOMEM;
 	dwfl_report_begin(symbols->dwfl);
-	symbols->module =
-		debuginfo_report_elf(debuginfo, symbols->dwfl, module->path, path, *fd, 0);
-	if (symbols->module)
-		(void)steal_fd(*fd);
+	symbols->module = debuginfo_report_elf(debuginfo, symbols->dwfl, module->path, path,
+					       steal_fd(*fd), 0);
 	dwfl_report_end(symbols->dwfl, NULL, NULL);
 	return 0;
 }

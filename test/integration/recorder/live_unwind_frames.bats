@@ -146,6 +146,7 @@ teardown() {
 		}
 	END
 	(cd cgo && HOME=$PWD GOCACHE=$BUILD_DIR/test/go-cache GO111MODULE=off CGO_ENABLED=1 go build -o ../calls_c .)
+	chmod a+w calls_c # so leakrec unwinds with a copy
 	"$BIN/leakrec" --call-graph dwarf -o perf.data -- ./calls_c 2>leakrec.err || fail "leakrec: $(cat leakrec.err)"
 	"$BIN/leakparse" --order time --size 96 -i perf.data >leaks 2>leakparse.err
 	leak_stacks 96 | sort | uniq -c >stacks

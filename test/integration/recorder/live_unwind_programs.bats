@@ -42,6 +42,7 @@ teardown() {
 	for how in -O2 "-Os -static"; do
 		# shellcheck disable=SC2086 # two words
 		musl-gcc -g $how -o two two.c
+		chmod a+w two # so leakrec unwinds with a copy
 		"$BIN/leakrec" -o perf.data -- ./two 2>leakrec.err
 		tail -n 1 leakrec.err | grep -q '[0-9] events\? lost: perf.data$' || fail "$(cat leakrec.err)"
 		"$BIN/leakparse" <perf.data >leaks 2>/dev/null

@@ -14,6 +14,7 @@
 #include <elf.h>
 #include <linux/perf_event.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #define X86_MASK      0xff0fffull
 #define LOAD_ADDRESS  0x7f0000000000ull

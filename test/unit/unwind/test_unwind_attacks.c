@@ -286,6 +286,61 @@ static void truncated_files(void **state)
 	stack_store_destroy(store);
 }
 
+#define ENTRY_AT (FRAME_FILE_MAX + 20 + 24) /* the instructions of the only entry */
+
+/* Unwinds at BESIDE, changes the entry to one that takes 2 GiB, and unwinds at the next address. */
+static void unwind_changing(const char *path, const struct frame_entry *bad)
+{
+	static const uint64_t words[64];
+	const struct stack_store_options options = {.limit_time = true};
+	const struct stack_mapping mapping = {
+		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = path};
+	uint64_t registers[20] = {[6] = STACK_ADDRESS, [7] = STACK_ADDRESS};
+	const struct stack_dump dump = {
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.regs_mask = X86_MASK,
+		.regs = registers,
+		.bytes = (const uint8_t *)words,
+		.nr_bytes = sizeof(words),
+	};
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	struct stack_store *store;
+	uint32_t id;
+
+	if (fd < 0 || stack_store_create(&options, &store) || stack_store_map(store, &mapping))
+		_exit(1);
+	for (uint64_t i = 0; i < 2; i++) {
+		registers[8] = LOAD_ADDRESS + BESIDE + i;
+		if (stack_store_add_dump(store, 1, &dump, &id) ||
+		    pwrite(fd, bad->instructions, bad->nr, ENTRY_AT) != bad->nr)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+/* The owner of a file changes it after its entries were looked at. */
+static void changed_files(void **state)
+{
+	const struct frame_entry *bad = find_entry("register");
+	struct frame_entry good = {.name = "nops", .nr = bad->nr};
+	uint8_t frames[FRAMES_MAX];
+	const struct added_section section =
+		FRAMES_IN(".debug_frame", 0, frames, make_debug_frames(&good, frames));
+	struct rusage usage;
+	pid_t child;
+	int status;
+
+	write_sections(in_dir("file"), &section, 1);
+	assert_int_equal(chmod(in_dir("file"), 0666), 0); /* not only root can change it */
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		unwind_changing(in_dir("file"), bad);
+	assert_int_equal(wait4(child, &status, 0, &usage), child);
+	assert_int_equal(status, 0);
+	assert_in_range(usage.ru_maxrss, 1, 1 << 20);
+}
+
 static int setup(void **state)
 {
 	return scratch_dir_create("unwind-attacks");
@@ -306,6 +361,7 @@ int main(void)
 		cmocka_unit_test(hidden_debug_frames),
 		cmocka_unit_test(small_debug_file),
 		cmocka_unit_test(truncated_files),
+		cmocka_unit_test(changed_files),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
