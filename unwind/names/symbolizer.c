@@ -12,6 +12,7 @@
 #include "unwind/names/unit_ranges.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,9 +26,9 @@ _Static_assert(STACK_MAX_INLINED == INLINE_CALLS_MAX, "one bound, told twice");
 
 /* A function of the source at a position. */
 struct position_function {
-	char *name;	  /* demangled; NULL: not known */
-	uint64_t start;	  /* start of the range of its code that holds the position */
-	const char *file; /* NULL: not known */
+	char *name;	/* demangled; NULL: not known */
+	uint64_t start; /* start of the range of its code that holds the position */
+	char *file;	/* NULL: not known */
 	int line;
 };
 
@@ -59,8 +60,10 @@ void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules
 
 static void position_destroy(struct position *position)
 {
-	for (size_t i = 0; i < position->nr; i++)
+	for (size_t i = 0; i < position->nr; i++) {
 		free(position->functions[i].name);
+		free(position->functions[i].file);
+	}
 	free(position);
 }
 
@@ -315,14 +318,22 @@ static int find_unit(struct module_symbols *symbols, uint64_t vaddr, Dwarf_Die *
 	return 0;
 }
 
+/* Copies the name, which may be in the mapped file. Returns 0 or -ENOMEM. */
+static int set_file(struct position_function *function, const char *file)
+{
+	function->file = file ? strndup(file, PATH_MAX) : NULL;
+	return file && !function->file ? -ENOMEM : 0;
+}
+
 /* Finds the line of the instruction, which belongs to the innermost function. */
-static void find_line(Dwarf_Die *unit, uint64_t pc, struct position_function *function)
+static int find_line(Dwarf_Die *unit, uint64_t pc, struct position_function *function)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(unit, pc);
 
 	/* Compilers give line 0 to code of no line. */
-	if (line && dwarf_lineno(line, &function->line) == 0 && function->line > 0)
-		function->file = dwarf_linesrc(line, NULL, NULL);
+	if (!line || dwarf_lineno(line, &function->line) || function->line <= 0)
+		return 0;
+	return set_file(function, dwarf_linesrc(line, NULL, NULL));
 }
 
 /* Makes the demangled name. Returns 0 or -ENOMEM. *@ret is NULL if @name is. */
@@ -355,13 +366,12 @@ static struct position *make_position(uint64_t vaddr, const struct inline_stack 
 		const struct inline_function *inner = &stack->functions[nr - 1 - i];
 
 		position->functions[i].start = inner->start;
-		if (make_name(inner->name, &position->functions[i].name)) {
+		if (i + 1 < nr)
+			position->functions[i + 1].line = inner->call_line;
+		if (make_name(inner->name, &position->functions[i].name) ||
+		    (i + 1 < nr && set_file(&position->functions[i + 1], inner->call_file))) {
 			position_destroy(position);
 			return NULL;
-		}
-		if (i + 1 < nr) {
-			position->functions[i + 1].file = inner->call_file;
-			position->functions[i + 1].line = inner->call_line;
 		}
 	}
 	return position;
@@ -383,8 +393,11 @@ static struct position *create_position(struct module_symbols *symbols, uint64_t
 		return NULL;
 	position->symbol = symbol_table_find(&symbols->table, vaddr);
 	/* For padding between functions the line table returns the line of the preceding code. */
-	if (unit && (position->symbol || stack.nr))
-		find_line(unit, vaddr - bias, &position->functions[0]);
+	if (unit && (position->symbol || stack.nr) &&
+	    find_line(unit, vaddr - bias, &position->functions[0])) {
+		position_destroy(position);
+		return NULL;
+	}
 	return position;
 }
 

@@ -341,6 +341,82 @@ static void changed_files(void **state)
 	assert_in_range(usage.ru_maxrss, 1, 1 << 20);
 }
 
+/* A unit with one function at FRAME_FILE_INSIDE, and its line (DWARF 3, 7.5 and 6.2). */
+static const uint8_t abbreviations[] = {
+	1, 0x11, 1, 0x10, 0x06, 0x11, 0x01, 0x12, 0x01, 0, 0, /* unit: line table, addresses */
+	2, 0x2e, 0, 0x03, 0x08, 0x11, 0x01, 0x12, 0x01, 0, 0, /* function: name, addresses */
+	0,
+};
+
+struct __attribute__((packed)) entries {
+	uint32_t size;
+	uint16_t version;
+	uint32_t abbreviations;
+	uint8_t address_bytes;
+	uint8_t unit;
+	uint32_t lines;
+	uint64_t unit_begin, unit_end;
+	uint8_t function;
+	char name[2];
+	uint64_t begin, end;
+	uint8_t last;
+};
+
+#define SOURCE "/absolute.c"
+
+struct __attribute__((packed)) lines {
+	uint32_t size;
+	uint16_t version;
+	uint32_t header_size;
+	uint8_t head[15]; /* instructions of 1 byte, 9 standard opcodes; no directories */
+	char source[sizeof(SOURCE)];
+	uint8_t last_source[4];
+	uint8_t set_address[3]; /* the program begins */
+	uint64_t address;
+	uint8_t program[8]; /* line 10; a row; 64 bytes on; the end */
+};
+
+/* The owner of a file truncates it after a position in it was named. */
+static void truncated_names(void **state)
+{
+	const uint64_t begin = FRAME_FILE_INSIDE - 16, end = FRAME_FILE_INSIDE + 16;
+	const struct entries entries = {
+		sizeof(entries) - 4, 3, 0, 8, 1, 0, begin, end, 2, "f", begin, end, 0};
+	const struct lines lines = {
+		.size = sizeof(lines) - 4,
+		.version = 3,
+		.header_size = offsetof(struct lines, set_address) - 10,
+		.head = {1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0},
+		.source = SOURCE,
+		.set_address = {0, 9, 2},
+		.address = begin,
+		.program = {3, 9, 1, 2, 64, 0, 1, 1},
+	};
+	const struct added_section sections[] = {
+		FRAMES_IN(".debug_abbrev", 0, abbreviations, sizeof(abbreviations)),
+		FRAMES_IN(".debug_info", 0, &entries, sizeof(entries)),
+		FRAMES_IN(".debug_line", 0, &lines, sizeof(lines)),
+	};
+	const struct stack_mapping mapping = {
+		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = in_dir("file")};
+	const uint64_t address = LOAD_ADDRESS + FRAME_FILE_INSIDE;
+	const struct stack_frame *frames;
+	struct stack_store *store;
+	size_t nr;
+	uint32_t id;
+
+	write_sections(mapping.path, sections, ARRAY_SIZE(sections));
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	assert_int_equal(stack_store_map(store, &mapping), 0);
+	assert_int_equal(stack_store_add_callchain(store, 1, &address, 1, &id), 0);
+	assert_int_equal(stack_store_frames(store, id, 0, &frames, &nr), 0);
+	assert_int_equal(truncate(mapping.path, 0), 0);
+	assert_string_equal(frames[0].function, "f");
+	assert_string_equal(frames[0].file, SOURCE);
+	assert_int_equal(frames[0].line, 10);
+	stack_store_destroy(store);
+}
+
 static int setup(void **state)
 {
 	return scratch_dir_create("unwind-attacks");
@@ -362,6 +438,7 @@ int main(void)
 		cmocka_unit_test(small_debug_file),
 		cmocka_unit_test(truncated_files),
 		cmocka_unit_test(changed_files),
+		cmocka_unit_test(truncated_names),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
