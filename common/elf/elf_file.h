@@ -22,6 +22,10 @@ int elf_file_open(const char *path, struct stat *ret_stat);
 /* The same for the file of @path_fd, which was opened with O_PATH and stays open. */
 int elf_file_reopen(int path_fd, struct stat *ret_stat);
 
+/* Who answers for what the file, of which @st was read, may hold. 0: root alone can change it. */
+#define ELF_FILE_ANYBODY ((uid_t)-1) /* root's, but others can change it, or it is on FUSE */
+uid_t elf_file_owner(int fd, const struct stat *st);
+
 /* True if its header is that of a program, a library or a debug file: no core file. */
 bool elf_file_is_code(int fd);
 

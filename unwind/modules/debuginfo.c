@@ -7,7 +7,6 @@
 #include "common/scope.h"
 #include "unwind/modules/debug_server.h"
 #include "unwind/modules/frames_copy.h"
-#include "unwind/modules/module_file.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -47,7 +46,7 @@ static int make_stable(struct debuginfo *debuginfo, int fd)
 		return steal_fd(file);
 	if (fstat(fd, &st))
 		return -1;
-	if (module_file_owner(fd, &st) == 0)
+	if (elf_file_owner(fd, &st) == 0)
 		return steal_fd(file);
 	copy = frames_copy(fd, &bytes);
 	if (copy < 0)

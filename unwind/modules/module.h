@@ -14,7 +14,6 @@
 
 #define MODULE_NONE	0u
 #define MODULE_MAX_PIDS 8
-#define MODULE_NOBODY	((uid_t)-1)
 
 enum module_state {
 	MODULE_UNTRIED,
@@ -51,7 +50,7 @@ struct module {
 	char *file_path;       /* where it was found */
 	const char *file_root; /* confines the path and its links; NULL: "/" */
 	struct stat file_stat;
-	uid_t owner; /* MODULE_NOBODY: root's, but others can change it, or it is on FUSE */
+	uid_t owner; /* elf_file_owner() */
 	struct module_segment *segments;
 	size_t nr_segments;
 	uint16_t machine;  /* EM_* */

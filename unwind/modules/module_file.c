@@ -11,10 +11,8 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 
 #define DELETED_SUFFIX " (deleted)"
 
@@ -41,20 +39,6 @@ static int open_below(const char *root, const char *path, struct stat *ret_stat)
 }
 
 /*
- * Whoever lets others write a file lends them the time that its owner has. Root's has no limit, and
- * a server of FUSE may give any owner.
- */
-uid_t module_file_owner(int fd, const struct stat *st)
-{
-	bool is_lent = st->st_mode & (S_IWGRP | S_IWOTH);
-	struct statfs fs;
-
-	if ((st->st_uid == 0 && is_lent) || fstatfs(fd, &fs) < 0 || fs.f_type == FUSE_SUPER_MAGIC)
-		return MODULE_NOBODY;
-	return st->st_uid;
-}
-
-/*
  * Uses @path below @root as the module's file if it is the recorded one. Returns 0, -ENOENT, or
  * -ESTALE if it is another file.
  */
@@ -67,7 +51,7 @@ static int try_file(struct module *module, const char *root, const char *path)
 	if (fd < 0)
 		return -ENOENT;
 
-	Elf *elf = elf_file_is_sane(fd) ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+	Elf *elf = elf_file_begin(fd);
 	if (!elf)
 		return -ENOENT;
 
@@ -86,7 +70,7 @@ static int try_file(struct module *module, const char *root, const char *path)
 		module->file_path = NULL;
 	module->file_root = root;
 	module->file_stat = st;
-	module->owner = module_file_owner(fd, &st);
+	module->owner = elf_file_owner(fd, &st);
 	return module->file_path ? 0 : -ENOENT;
 }
 

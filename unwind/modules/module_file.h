@@ -26,7 +26,4 @@ bool module_is_at_its_path(const struct module_table *table, struct module *modu
  */
 int module_open_file(const struct module_table *table, struct module *module);
 
-/* Who can change the file at @fd, of which @st was read; MODULE_NOBODY: more than one. */
-uid_t module_file_owner(int fd, const struct stat *st);
-
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/modules/module_segments.h"
 
+#include "common/elf/elf_file.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -60,7 +62,7 @@ static bool is_whole(const struct module *module, const struct module_segment *s
 int module_use_debug_file(struct module *module, int fd)
 {
 	struct module_segment *code = NULL;
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	Elf *elf = elf_file_begin(fd);
 	int err = elf ? module_read_segments(module, elf) : -ENOENT;
 
 	elf_end(elf);
