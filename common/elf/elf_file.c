@@ -4,6 +4,7 @@
 #include "common/broker/broker.h"
 #include "common/diag.h"
 #include "common/elf/elf_section.h"
+#include "common/elf/memory_file.h"
 #include "common/scope.h"
 
 #include <elfutils/libdwelf.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -184,7 +184,7 @@ static bool has_sane_sections(Elf *elf, int fd)
 static Elf *begin_with(int fd, const uint8_t *header, size_t size, off_t file_size)
 {
 	_cleanup_close_ int file = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	_cleanup_close_ int copy = memfd_create("header", MFD_CLOEXEC);
+	_cleanup_close_ int copy = memory_file_create("header");
 	Elf *elf;
 
 	/* leak-analyst must not, and may not take much memory either. */

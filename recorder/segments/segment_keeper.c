@@ -3,11 +3,11 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/elf/memory_file.h"
 #include "common/output_file.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "common/schema/segment_name.h"
-#include "recorder/segments/segment_memory.h"
 #include "recorder/segments/segment_rights.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static int make_file(const struct segment_keeper *keeper, const char *name)
 	int fd;
 
 	if (keeper->output)
-		return segment_memory_create();
+		return memory_file_create("leakrec-segment");
 	fd = openat(keeper->dir_fd, name,
 		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
 

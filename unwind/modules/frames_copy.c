@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/modules/frames_copy.h"
 
+#include "common/elf/memory_file.h"
 #include "common/scope.h"
 
 #include <elf.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -163,7 +163,7 @@ static bool copy_file(struct copy *copy)
 int frames_copy(int fd, uint64_t *ret_bytes)
 {
 	_cleanup_free_ struct copy *copy = malloc(sizeof(*copy));
-	_cleanup_close_ int to = memfd_create("frames", MFD_CLOEXEC);
+	_cleanup_close_ int to = memory_file_create("frames");
 
 	if (!copy || to < 0)
 		return -1;

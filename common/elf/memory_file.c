@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/segments/segment_memory.h"
+#include "common/elf/memory_file.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -9,11 +9,11 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-int segment_memory_create(void)
+int memory_file_create(const char *name)
 {
-	int fd = memfd_create("leakrec-segment", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
 	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("leakrec-segment", MFD_CLOEXEC);
+		fd = memfd_create(name, MFD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
