@@ -99,8 +99,8 @@ static void compressed_debug_information(void **state)
 	assert_in_range(unwind_file(in_dir("file"), BESIDE), 1, own_kib() + EXPANDED / 2 / 1024);
 }
 
-/* Unwinds through a file whose debug file is file.debug, and removes that. As unwind_file(). */
-static long unwind_with_debug_file(void)
+/* Writes a file whose debug file is file.debug. */
+static void write_with_debug_file(void)
 {
 	struct {
 		char name[12];
@@ -118,8 +118,15 @@ static long unwind_with_debug_file(void)
 	while ((nr = read(fd, content, sizeof(content))) > 0)
 		link.checksum = (uint32_t)crc32(link.checksum, content, (uInt)nr);
 	write_sections(in_dir("file"), &section, 1);
-	long max_kib = unwind_file(in_dir("file"), BESIDE);
+}
 
+/* Unwinds through such a file, and removes its debug file. As unwind_file(). */
+static long unwind_with_debug_file(void)
+{
+	long max_kib;
+
+	write_with_debug_file();
+	max_kib = unwind_file(in_dir("file"), BESIDE);
 	assert_int_equal(unlink(in_dir("file.debug")), 0);
 	return max_kib;
 }
@@ -288,8 +295,9 @@ static void truncated_files(void **state)
 
 #define ENTRY_AT (FRAME_FILE_MAX + 20 + 24) /* the instructions of the only entry */
 
-/* Unwinds at BESIDE, changes the entry to one that takes 2 GiB, and unwinds at the next address. */
-static void unwind_changing(const char *path, const struct frame_entry *bad)
+/* Unwinds at BESIDE, makes the entry in @changed one that takes 2 GiB, and unwinds at the next
+ * byte. */
+static void unwind_changing(const char *path, const char *changed, const struct frame_entry *bad)
 {
 	static const uint64_t words[64];
 	const struct stack_store_options options = {.limit_time = true};
@@ -303,7 +311,7 @@ static void unwind_changing(const char *path, const struct frame_entry *bad)
 		.bytes = (const uint8_t *)words,
 		.nr_bytes = sizeof(words),
 	};
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open(changed, O_WRONLY | O_CLOEXEC);
 	struct stack_store *store;
 	uint32_t id;
 
@@ -318,7 +326,25 @@ static void unwind_changing(const char *path, const struct frame_entry *bad)
 	_exit(0);
 }
 
-/* The owner of a file changes it after its entries were looked at. */
+/* Unwinds through the file while its owner changes that of @name. */
+static void change(const char *name, const struct frame_entry *bad)
+{
+	struct rusage usage;
+	pid_t child;
+	int status;
+
+	/* Not only root can change it. */
+	assert_int_equal(chmod(in_dir(name), 0666), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		unwind_changing(in_dir("file"), in_dir(name), bad);
+	assert_int_equal(wait4(child, &status, 0, &usage), child);
+	assert_int_equal(status, 0);
+	assert_in_range(usage.ru_maxrss, 1, 1 << 20);
+}
+
+/* The owner of a file, or of its debug file, changes it after its entries were looked at. */
 static void changed_files(void **state)
 {
 	const struct frame_entry *bad = find_entry("register");
@@ -326,19 +352,13 @@ static void changed_files(void **state)
 	uint8_t frames[FRAMES_MAX];
 	const struct added_section section =
 		FRAMES_IN(".debug_frame", 0, frames, make_debug_frames(&good, frames));
-	struct rusage usage;
-	pid_t child;
-	int status;
 
 	write_sections(in_dir("file"), &section, 1);
-	assert_int_equal(chmod(in_dir("file"), 0666), 0); /* not only root can change it */
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		unwind_changing(in_dir("file"), bad);
-	assert_int_equal(wait4(child, &status, 0, &usage), child);
-	assert_int_equal(status, 0);
-	assert_in_range(usage.ru_maxrss, 1, 1 << 20);
+	change("file", bad);
+	write_sections(in_dir("file.debug"), &section, 1);
+	write_with_debug_file();
+	change("file.debug", bad);
+	assert_int_equal(unlink(in_dir("file.debug")), 0);
 }
 
 /* A unit with one function at FRAME_FILE_INSIDE, and its line (DWARF 3, 7.5 and 6.2). */
