@@ -28,8 +28,11 @@
 #define STOPPED_ARRIVALS 20
 #define STOPPED_BEFORE	 0.75
 
-/* What comes at a steady rate comes in so many windows. */
-#define MIN_WINDOWS 3
+/*
+ * What comes at a steady rate comes at so many moments. Fewer do not tell whether what stays was in
+ * flight.
+ */
+#define MIN_MOMENTS 3
 /* Where blocks are in flight when windows close, a few of them seem old enough to stay. */
 #define MIN_SUSPECTS 5
 /*
@@ -211,7 +214,7 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		  struct site_verdict *verdict, struct judged_ages *ret)
 {
 	const struct site *site = verdict->site;
-	bool freed = site->frees > 0, few;
+	bool freed = site->frees > 0, few, few_moments;
 	struct fit fit;
 	double kept;
 	float lowest = 1;
@@ -245,19 +248,19 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		return;
 	}
 	judge_fit(judge, ret->suspect_ns, verdict, &fit);
+	few_moments = judge->input->observed && fit.nr_moments < MIN_MOMENTS;
 	/* The short life of a process has no rate, nor have a few moments. */
 	if (fit.pattern == GROWTH_STEADY &&
-	    (fit.life_s * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns ||
-	     (judge->input->observed && fit.nr_windows < MIN_WINDOWS)))
+	    (fit.life_s * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns || few_moments))
 		fit.pattern = GROWTH_FEW;
 	/* What other processes left behind was not freed. */
 	kept = judge->input->observed && freed
 		       ? judge->survival.stays
 		       : (double)(verdict->suspect_blocks + nr_left) / (double)site->allocations;
-	verdict->verdict = freed && kept < NEVER_FREED_SHARE
-				   ? judge_overdue(&fit)
-				   : judge_kept(judge, verdict, fit.pattern);
-	few = verdict->suspect_blocks < (judge->has_in_flight ? MIN_SUSPECTS : 1);
+	freed = freed && kept < NEVER_FREED_SHARE;
+	verdict->verdict = freed ? judge_overdue(&fit) : judge_kept(judge, verdict, fit.pattern);
+	few = verdict->suspect_blocks < (judge->has_in_flight ? MIN_SUSPECTS : 1) ||
+	      (freed && few_moments && !fit.has_proven);
 	if ((judge->length_ns < MIN_LENGTH_NS || few) &&
 	    (verdict->verdict == VERDICT_GROWTH || verdict->verdict == VERDICT_OVERDUE ||
 	     verdict->verdict == VERDICT_BURST))

@@ -40,6 +40,29 @@ static double active_until_s(const struct judge *judge, size_t nr, double start_
 		       : end_s;
 }
 
+/* The last of the moments at which suspects came. */
+struct moment {
+	uint64_t time_ns;
+	size_t window;
+};
+
+/* What comes in one window is of one moment, unless the window is a large part of the recording. */
+static void note_moment(const struct judge *judge, const struct heap_block *block,
+			struct moment *last, struct fit *fit)
+{
+	const struct moment moment = {
+		block->allocated.time_ns,
+		observed_time_nr_before(judge->input->observed, block->allocated.time_ns),
+	};
+
+	fit->has_proven |= judge_outlived_flight(judge, block);
+	if (fit->nr_moments && moment.window == last->window &&
+	    (double)(moment.time_ns - last->time_ns) <= TOO_YOUNG_SHARE * judge->length_ns)
+		return;
+	fit->nr_moments++;
+	*last = moment;
+}
+
 /*
  * Collects the blocks of at least that age and their arrivals. fit->start_s to fit->end_s is the
  * time in which they could arrive, and fit->nr the number of arrivals in it.
@@ -49,7 +72,8 @@ static void collect_suspects(struct judge *judge, struct site_verdict *verdict, 
 {
 	uint64_t zero_ns = judge->input->start_ns, start_ns = UINT64_MAX, end_ns = zero_ns;
 	double stand_for = 0, factor = 0, last_ns;
-	size_t nr = 0, window = 0;
+	struct moment moment = {0};
+	size_t nr = 0;
 
 	for (size_t i = 0; i < judge->nr; i++) {
 		const struct heap_block *block = block_at(judge, i);
@@ -66,16 +90,12 @@ static void collect_suspects(struct judge *judge, struct site_verdict *verdict, 
 			.time_s = arrival_s(judge, time_ns),
 			.bytes = (double)block->size_bytes,
 		};
-		if (judge->input->observed) {
-			size_t in = observed_time_nr_before(judge->input->observed, time_ns);
-
-			fit->nr_windows += in != window;
-			window = in;
-		}
 		verdict->suspect_bytes += block->size_bytes;
 		stand_for += judge_stands_for(judge, block);
-		if (judge->input->observed)
+		if (judge->input->observed) {
+			note_moment(judge, block, &moment, fit);
 			factor += judge_in_flight_factor(judge, block);
+		}
 	}
 	verdict->suspect_blocks = nr;
 	if (nr)

@@ -42,7 +42,10 @@ struct judge {
 /* The pattern of suspects, the number of them and the time in which they could arrive. */
 struct fit {
 	enum growth_pattern pattern;
-	size_t nr, nr_windows; /* the windows that they came in */
+	size_t nr;
+	/* In windows: the moments at which they came; and whether one was surely not in flight. */
+	size_t nr_moments;
+	bool has_proven;
 	double start_s, end_s, last_s;
 	double until_s; /* @end_s, in windows not by the clock: since the recording's start */
 	double life_s;	/* of the processes, until then */
@@ -69,6 +72,8 @@ void judge_certainty_of(const struct judge *judge, struct site_verdict *verdict)
 void judge_find_in_flight(struct judge *judge);
 /* True if the block may have been. */
 bool judge_is_in_flight(const struct judge *judge, const struct heap_block *block);
+/* True if the block was certainly not, whatever the others tell. */
+bool judge_outlived_flight(const struct judge *judge, const struct heap_block *block);
 /* If it was not, it stands for so many: for those that stay and may have been in flight, too. */
 double judge_in_flight_factor(const struct judge *judge, const struct heap_block *block);
 

@@ -125,8 +125,8 @@ static void what_is_in_flight_hides_no_leak(void **state)
 	assert_in_range(verdicts.sites[0].stays * 1e4, 150, 250);
 }
 
-/* A quiet program's window stays open for long. It does not make the others longer. */
-static void a_quiet_time_hides_no_leak(void **state)
+/* One window of 50 s, then short ones. */
+static void begin_with_a_long_window(void)
 {
 	observed_time_deinit(&windows);
 	assert_int_equal(observed_time_open(&windows, START), 0);
@@ -134,9 +134,54 @@ static void a_quiet_time_hides_no_leak(void **state)
 	for (uint64_t i = 50; i < 100; i++) {
 		assert_int_equal(observed_time_open(&windows, START + i * SECOND), 0);
 		observed_time_close(&windows, START + i * SECOND + WINDOW_NS, 0);
+	}
+}
+
+/* A quiet program's window stays open for long. It does not make the others longer. */
+static void a_quiet_time_hides_no_leak(void **state)
+{
+	begin_with_a_long_window();
+	for (uint64_t i = 50; i < 100; i++) {
 		add_freed(START + i * SECOND, false);
 		add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 100 * (i * 37 % 100));
 	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+}
+
+/* In only one window a block was young at the close. What is at its address may be another's. */
+static void one_block_in_flight_is_not_overdue(void **state)
+{
+	for (uint64_t i = 0; i < 100; i++) {
+		add_freed(START + i * SECOND, false);
+		if (i == 30)
+			add_stayer(1, 1, START + i * SECOND + WINDOW_NS - WINDOW_NS / 20);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_UNCLEAR);
+}
+
+/* It was there for 20 s before its window closed. */
+static void one_block_that_was_not_in_flight_is_overdue(void **state)
+{
+	begin_with_a_long_window();
+	for (uint64_t i = 0; i < 50; i++) {
+		add_freed(START + i * SECOND, false);
+		if (i == 30)
+			add_stayer(1, 1, START + i * SECOND + SECOND / 2);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_OVERDUE);
+}
+
+/* All of a quiet program's calls fit into one window. */
+static void growth_in_one_long_window_is_growth(void **state)
+{
+	observed_time_deinit(&windows);
+	assert_int_equal(observed_time_open(&windows, START), 0);
+	observed_time_close(&windows, input.end_ns, 0);
+	for (uint64_t i = 0; i < 100; i++)
+		add_stayer(1, 1, START + i * SECOND);
 	assert_int_equal(verdicts_init(&verdicts, &input), 0);
 	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
 }
@@ -150,6 +195,9 @@ int main(void)
 		WINDOWED(what_is_in_flight_is_no_growth),
 		WINDOWED(what_is_in_flight_hides_no_leak),
 		WINDOWED(a_quiet_time_hides_no_leak),
+		WINDOWED(one_block_in_flight_is_not_overdue),
+		WINDOWED(one_block_that_was_not_in_flight_is_overdue),
+		WINDOWED(growth_in_one_long_window_is_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
