@@ -92,8 +92,9 @@ static const struct option_word term_words[] = {
 
 static const struct option_row rows[] = {
 	{"plot", 0, OPTION_WORD, "WHAT",
-	 "leaks: a point per leak, the default; held: what was held over time, by stack; growth: the "
-	 "stacks that grow, each by itself; lifetimes: a histogram of how long blocks live",
+	 "leaks: a point per held block, the default; held: what was held over time, by stack; "
+	 "growth: the stacks that grow, each by itself; lifetimes: a histogram of how long blocks "
+	 "live",
 	 FIELD(plot), .words = plot_words, .groups = FOR_LEAKS},
 	{"input", 'i', OPTION_TEXT, "FILE", "read FILE, not standard input", FIELD(input),
 	 .completes = OPTION_COMPLETES_FILES, .groups = FOR_LEAKS},
@@ -110,7 +111,7 @@ static const struct option_row rows[] = {
 	 .help = "event numbers instead of times on the horizontal axis", FIELD(leaks.by_event),
 	 .groups = FOR_POINTS},
 	{"size", 's', OPTION_PARSED, "SIZE|MIN..MAX",
-	 "only leaks of this size (3k), or in a range with both ends included (1000..2000)",
+	 "only blocks of this size (3k), or in a range with both ends included (1000..2000)",
 	 .parse = parse_size, .takes = OPTION_TAKES_SIZE_RANGE, .groups = FOR_POINTS},
 	{"linear", 0, OPTION_PARSED, .help = "a linear size axis", .parse = parse_scale,
 	 .groups = FOR_POINTS},
@@ -132,9 +133,10 @@ static const struct option_table table = {
 	.synopsis = "leakplot [OPTION...] [LEAKS]\n"
 		    "leakplot --mem PID [OPTION...]",
 	.about =
-		"Plots the leaks that leakparse found, or a process's memory as time passes. LEAKS "
-		"is a file that leakparse wrote; without it, or with -, standard input is read. "
-		"Each leak is a point, its size against its time, unless --plot says what else to "
+		"Plots the blocks that leakparse lists as held, or a process's memory as time "
+		"passes. LEAKS is a file that leakparse wrote; without it, or with -, standard "
+		"input is read. "
+		"Each block is a point, its size against its time, unless --plot says what else to "
 		"show. The plot opens in a window where there is a display; otherwise it is drawn "
 		"in the terminal.",
 	.notes = "Exit status: 0 done, 1 failed, 2 bad usage. See leakplot(1).",

@@ -45,7 +45,7 @@ static void choose_size_axis(struct leak_axes *axes, const struct leak_set *set,
 	struct size_span span = find_size_span(axes, set);
 
 	if (axes->counts) {
-		axes->size_unit = (struct quantity_unit){"leaks", 1};
+		axes->size_unit = (struct quantity_unit){"blocks", 1};
 		axes->size_max = (double)span.max_bytes * LINEAR_ROOM;
 		return;
 	}
@@ -187,16 +187,16 @@ void leak_axes_write(const struct leak_axes *axes, const struct leaks_summary *s
 		fputs("set xlabel 'event number, in time order'\nset format x '%.0f'\n", program);
 	else
 		fprintf(program, "set xlabel 'time since %s (%s)'\n",
-			summary->has_start ? "the recording began" : "the first leak",
+			summary->has_start ? "the recording began" : "the first block",
 			axes->time.unit);
 	if (axes->log) {
-		plot_output_write_ylabel(output, program, "size of the leaked block");
+		plot_output_write_ylabel(output, program, "size of the held block");
 		write_log_tics(axes, program);
 	} else if (axes->counts) {
-		plot_output_write_ylabel(output, program, "leaks of the stack so far");
+		plot_output_write_ylabel(output, program, "held blocks of the stack so far");
 		fputs("set ytics nomirror\n", program);
 	} else {
-		plot_output_write_ylabel(output, program, "size of the leaked block (%s)",
+		plot_output_write_ylabel(output, program, "size of the held block (%s)",
 					 axes->size_unit.name);
 		fputs("set ytics nomirror\n", program);
 	}

@@ -25,8 +25,8 @@ void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_si
 	const char *separator = lost ? "; " : "";
 
 	if (lost)
-		fprintf(out, "%" PRIu64 " event%s lost: some of these leaks may be false", lost,
-			lost == 1 ? " was" : "s were");
+		fprintf(out, "%" PRIu64 " event%s lost: some of these blocks may have been freed",
+			lost, lost == 1 ? " was" : "s were");
 	if (set->summary.is_truncated)
 		fprintf(out, "%sthe recording was cut off", separator);
 	if (set->summary.is_truncated)
@@ -37,7 +37,7 @@ void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_si
 		separator = "; ";
 	}
 	if (has_sizes && set->nr_unknown_size)
-		fprintf(out, "%s%" PRIu64 " leak%s of unknown size not shown", separator,
+		fprintf(out, "%s%" PRIu64 " block%s of unknown size not shown", separator,
 			set->nr_unknown_size, quantity_plural(set->nr_unknown_size));
 }
 

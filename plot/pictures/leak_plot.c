@@ -36,7 +36,7 @@
 #define MAX_SERIES PLOT_NR_VERDICTS
 static_assert(MAX_SERIES > LEAK_SET_RANKS, "a series for each rank, and one for the others");
 
-/* Leaks of a stack or verdict, which share a colour and a line of the legend. */
+/* Blocks of a stack or verdict, which share a colour and a line of the legend. */
 struct series {
 	uint64_t nr_leaks;
 	uint32_t colour;
@@ -75,25 +75,42 @@ static uint32_t series_of(const struct leak_plot *plot, const struct leak_point 
 							      : LEAK_SET_RANKS);
 }
 
-/* "12 of 340 leaks (size 3072), 36 KiB, in emacs, python3 (PID 4165)" */
+/* ", 10 look like leaks": not all that is held does. Old files do not tell. */
+static void print_leaks(FILE *out, const struct leak_set *set)
+{
+	static const enum plot_verdict leaks[] = {PLOT_GROWTH, PLOT_OVERDUE, PLOT_BURST};
+	uint64_t nr = 0;
+
+	if (set->verdicts[PLOT_NO_VERDICT].nr_leaks == set->nr_points)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(leaks); i++)
+		nr += set->verdicts[leaks[i]].nr_leaks;
+	if (nr > 1)
+		fprintf(out, ", %s look like leaks", quantity_count(nr).text);
+	else
+		fprintf(out, ", %s looks like a leak", nr ? "1" : "none");
+}
+
+/* "12 of 340 held blocks (size 3072), 36 KiB, 10 look like leaks, in emacs (PID 4165)" */
 static void print_headline(FILE *out, const struct leak_plot *plot)
 {
 	const struct leak_set *set = &plot->set;
 	uint64_t nr_all = set->nr_points + set->nr_outside_range;
 
 	if (nr_all == 0 && set->nr_unknown_size == 0) {
-		fputs("No leak is listed", out);
+		fputs("No block is listed", out);
 		return;
 	}
 	if (plot->options->size_text)
-		fprintf(out, "%s of %s leak%s (size %s)", quantity_count(set->nr_points).text,
+		fprintf(out, "%s of %s held block%s (size %s)", quantity_count(set->nr_points).text,
 			quantity_count(nr_all).text, quantity_plural(nr_all),
 			plot->options->size_text);
 	else
-		fprintf(out, "%s leak%s", quantity_count(set->nr_points).text,
+		fprintf(out, "%s held block%s", quantity_count(set->nr_points).text,
 			quantity_plural(set->nr_points));
 	if (!set->has_no_bytes)
 		fprintf(out, ", %s", quantity_size(set->total_bytes).text);
+	print_leaks(out, set);
 	leak_title_print_origin(out, set);
 }
 
@@ -191,7 +208,7 @@ static int make_map(struct leak_plot *plot)
 }
 
 /*
- * Draws each cell as a box in the colour of the series with most of its leaks; more leaks are
+ * Draws each cell as a box in the colour of the series with most of its blocks; more blocks are
  * darker. Boxes overlap a little, because anti-aliased edges would leave pale lines between them.
  */
 static void write_map(struct plot_script *script, const struct leak_plot *plot)
@@ -201,7 +218,7 @@ static void write_map(struct plot_script *script, const struct leak_plot *plot)
 	double width = leak_axes_x_end(&plot->axes) / map->columns;
 	FILE *data = plot_script_begin_data(
 		script, "map",
-		"x y left right bottom top colour leaks (the middle of a cell, ...)");
+		"x y left right bottom top colour blocks (the middle of a cell, ...)");
 
 	for (uint32_t row = 0; data && row < map->rows; row++) {
 		double bottom = leak_axes_y_at(&plot->axes, (double)row / map->rows);
@@ -272,8 +289,8 @@ static void draw_shades(const struct leak_plot *plot, FILE *program)
 	char text[64];
 
 	draw_legend(plot, program, CELL_POINT, point_size(plot, 1.4),
-		    plot_shade(0x707070, 0, MAP_SHADES), "one leak in one place");
-	snprintf(text, sizeof(text), "%s leaks in one place", quantity_count(max).text);
+		    plot_shade(0x707070, 0, MAP_SHADES), "one block in one place");
+	snprintf(text, sizeof(text), "%s blocks in one place", quantity_count(max).text);
 	if (max > 1)
 		draw_legend(plot, program, CELL_POINT, point_size(plot, 1.4),
 			    plot_shade(0x707070, MAP_SHADES - 1, MAP_SHADES), text);
@@ -325,7 +342,7 @@ static int write_program(struct plot_script *script, const void *context)
 			return err;
 	}
 	if (plot->set.nr_points == 0)
-		fprintf(program, "set label 'no leak is listed' at graph 0.5,0.5 center%s\n",
+		fprintf(program, "set label 'no block is listed' at graph 0.5,0.5 center%s\n",
 			is_dumb(plot) ? "" : " font ',20'");
 	write_plot_command(script, plot);
 	return 0;
@@ -378,7 +395,7 @@ static void make_stack_series(struct leak_plot *plot)
 		others->label = NULL;
 }
 
-/* "growth: 300 leaks, 900 KiB, 200 proven lost (keep accumulating)" */
+/* "growth: 300 blocks, 900 KiB, 200 proven lost (keep accumulating)" */
 static char *verdict_label(const struct leak_plot *plot, enum plot_verdict verdict)
 {
 	const struct plot_verdict_look *look = plot_verdict_look(verdict);
@@ -389,7 +406,7 @@ static char *verdict_label(const struct leak_plot *plot, enum plot_verdict verdi
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%s: %s leak%s", look->name, quantity_count(sum->nr_leaks).text,
+	fprintf(out, "%s: %s block%s", look->name, quantity_count(sum->nr_leaks).text,
 		quantity_plural(sum->nr_leaks));
 	if (!plot->set.has_no_bytes)
 		fprintf(out, ", %s", quantity_size(sum->total_bytes).text);

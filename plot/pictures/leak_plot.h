@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Plots leaks by size over time or event number: a point per leak, or a density map if there are
- * many. A recurring leak shows as a row of points; the legend names the most frequent stacks (or
- * verdicts), the right-hand axis the most frequent sizes.
+ * Plots leaks by size over time or event number: a point per held block, or a density map if there
+ * are many. A recurring leak shows as a row of points; the legend names the most frequent stacks
+ * (or verdicts), the right-hand axis the most frequent sizes.
  */
 #ifndef LEAKTOOLS_PLOT_LEAK_PLOT_H
 #define LEAKTOOLS_PLOT_LEAK_PLOT_H

@@ -53,7 +53,7 @@ has_magic() {
 	has_magic picture.pdf %PDF
 	grep -q '</svg>' picture.svg
 	grep -q '10 x 3 KiB: _XQueryFont' picture.svg
-	grep -q '10 leaks, 30 KiB, in emacs (PID 4165)' picture.svg
+	grep -q '10 held blocks, 30 KiB, in emacs (PID 4165)' picture.svg
 }
 
 @test "the SVG has all its points and carries its script" {
@@ -74,8 +74,8 @@ has_magic() {
 @test "text in the terminal has titles and units, whatever the lengths of names" {
 	make_leaks 10 2000000000 | sed "s/ emacs / $(printf '%0*d' 200 7) /" >leaks
 	"$leakplot" --term dumb leaks >text
-	grep -q '10 leaks, 30 KiB, in 0007\|10 leaks, 30 KiB, in 0000' text
-	grep -q '^ *size of the leaked block (KiB)' text
+	grep -q '10 held blocks, 30 KiB, in 0007\|10 held blocks, 30 KiB, in 0000' text
+	grep -q '^ *size of the held block (KiB)' text
 	run ! grep -E '.{81}' text
 	for kind in held growth lifetimes; do
 		"$leakplot" --plot "$kind" --term dumb "$SOURCE_DIR/test/golden/report.leaks" >text
@@ -87,13 +87,13 @@ has_magic() {
 	make_leaks 3 | "$leakplot" --term dumb - >with
 	make_leaks 3 | "$leakplot" --term dumb >without
 	cmp with without
-	grep -q '3 leaks, 9 KiB' with
+	grep -q '3 held blocks, 9 KiB' with
 }
 
 @test "text in the terminal" {
 	make_leaks 10 >leaks
 	run -0 "$leakplot" --term dumb leaks
-	[[ "$output" == *'10 leaks, 30 KiB, in emacs (PID 4165)'* ]]
+	[[ "$output" == *'10 held blocks, 30 KiB, in emacs (PID 4165)'* ]]
 	[[ "$output" == *'time since the recording began (seconds)'* ]]
 	# Ten points are in one line, and the legend has the letter.
 	[ "$(tr -cd A <<<"$(grep -E '(A.*){10}' <<<"$output")" | wc -c)" -eq 10 ]
@@ -102,7 +102,7 @@ has_magic() {
 @test "a terminal without a display gets text" {
 	make_leaks 10 >leaks
 	run -0 script -qec "stty cols 132 rows 40; '$leakplot' leaks" /dev/null
-	[[ "$output" == *'10 leaks, 30 KiB'* ]]
+	[[ "$output" == *'10 held blocks, 30 KiB'* ]]
 	# As wide as the terminal, less a column.
 	[ "$(tr -d '\r' <<<"$output" | awk '{ if (length($0) > n) n = length($0) } END { print n }')" -eq 131 ]
 }
@@ -122,9 +122,9 @@ has_magic() {
 	make_leaks 10 >leaks
 	echo 'leak 64 0x1 119.900000000 99 4165 4165 emacs malloc 14' >>leaks
 	run -0 "$leakplot" --size 3072 --term dumb leaks
-	[[ "$output" == *'10 of 11 leaks (size 3072), 30 KiB'* ]]
+	[[ "$output" == *'10 of 11 held blocks (size 3072), 30 KiB'* ]]
 	run -0 "$leakplot" --size 60..70 --term dumb leaks
-	[[ "$output" == *'1 of 11 leaks (size 60..70), 64 bytes'* ]]
+	[[ "$output" == *'1 of 11 held blocks (size 60..70), 64 bytes'* ]]
 }
 
 @test "sizes far apart get a logarithmic axis, unless --linear is given" {
@@ -144,7 +144,7 @@ has_magic() {
 	echo 'leak ? 0x1 104.900000000 99 4165 4165 emacs malloc 14' >>leaks
 	"$leakplot" -o picture.svg leaks
 	grep -q '17 events were lost' picture.svg
-	grep -q '1 leak of unknown size' picture.svg
+	grep -q '1 block of unknown size' picture.svg
 }
 
 @test "the part of the time that was observed is noted in the picture" {
@@ -156,10 +156,10 @@ has_magic() {
 @test "no leaks: the picture says so and has its axes" {
 	make_leaks 0 >leaks
 	run -0 "$leakplot" leaks
-	[[ "$output" == *'No leak is listed'* ]]
+	[[ "$output" == *'No block is listed'* ]]
 	run -0 "$leakplot" -o picture.svg leaks
-	[[ "$output" == *'No leak is listed'* ]]
-	grep -q 'no leak is listed' picture.svg
+	[[ "$output" == *'No block is listed'* ]]
+	grep -q 'no block is listed' picture.svg
 }
 
 @test "colours by verdict" {
@@ -171,9 +171,10 @@ has_magic() {
 	} >leaks
 	for option in --colour --color; do
 		"$leakplot" "$option" verdict -o picture.svg leaks
-		grep -q 'growth: 2 leaks, 128 bytes (keep accumulating)' picture.svg
-		grep -q 'start-up: 1 leak, 64 bytes' picture.svg
-		grep -q 'no verdict: 4 leaks, 9.1 KiB' picture.svg
+		grep -q '7 held blocks, 9.2 KiB, 2 look like leaks, in emacs' picture.svg
+		grep -q 'growth: 2 blocks, 128 bytes (keep accumulating)' picture.svg
+		grep -q 'start-up: 1 block, 64 bytes' picture.svg
+		grep -q 'no verdict: 4 blocks, 9.1 KiB' picture.svg
 		run ! grep -q '_XQueryFont' picture.svg
 	done
 	run -2 "$leakplot" --colour age leaks
@@ -249,7 +250,7 @@ has_magic() {
 	"$leakplot" --colour verdict --save by-verdict leaks
 	run ! grep -E 'pointtype [^5]' by-verdict/leaks.gnuplot
 	[ "$(stat -c %s picture.svg)" -lt 3000000 ]
-	grep -q 'one leak in one place' picture.svg
+	grep -q 'one block in one place' picture.svg
 }
 
 @test "100,000 leaks" {
@@ -421,7 +422,7 @@ golden() {
 @test "the beginning of a leaks file can be plotted" {
 	head -n 47 "$SOURCE_DIR/test/golden/report.leaks" >leaks
 	run -0 "$leakplot" --term dumb leaks
-	[[ "$output" == *"$(grep -c '^leak ' leaks) leaks"* ]]
+	[[ "$output" == *"$(grep -c '^leak ' leaks) held blocks"* ]]
 }
 
 @test "what was held, growth and lifetimes" {
@@ -444,7 +445,7 @@ golden() {
 	} >unknown
 	"$leakplot" --plot lifetimes -o lifetimes.svg unknown
 	grep -q '22 still held, by age' lifetimes.svg
-	grep -q '1 leak of unknown size not shown' lifetimes.svg
+	grep -q '1 block of unknown size not shown' lifetimes.svg
 }
 
 @test "resources without bytes are counted" {
@@ -479,10 +480,10 @@ golden() {
 	"$leakplot" --save kept -o p.svg leaks
 	grep -v '^#' kept/leaks-series0.dat | sort -n >seen
 	printf '%s\n' '0 1' '2 2' '4 3' '6 4' | diff - seen
-	grep -q 'leaks of the stack so far' p.svg
+	grep -q 'held blocks of the stack so far' p.svg
 	grep -q '4 x open_log' p.svg
 	"$leakplot" --colour verdict -o p.svg leaks
-	grep -q 'growth: 4 leaks (keep' p.svg
+	grep -q 'growth: 4 blocks (keep' p.svg
 	run ! grep -q bytes p.svg
 }
 
