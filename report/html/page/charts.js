@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* charts.js: leaks by size and time, and held bytes over time, with a common time axis. */
+/* charts.js: held blocks by size and time, and held bytes over time, with a common time axis. */
 const MARGIN = { left: 84, right: 14, top: 16, bottom: 34 };
 const POINTS_PX = 330;
 const HELD_PX = 210;
@@ -110,7 +110,7 @@ function drawDrag(context, theme, canvas, height) {
 	context.globalAlpha = 1;
 }
 
-/* --- Leaks by size and time --- */
+/* --- Held blocks by size and time --- */
 
 function updateSizes() {
 	let [min, max] = [Infinity, 0];
@@ -148,7 +148,7 @@ function drawPoints() {
 	if (!nr) {
 		context.fillStyle = theme["--soft"];
 		context.textAlign = "center";
-		context.fillText(data.summary.held_blocks ? "No leak matches the filters." : "Nothing is held.", width / 2, POINTS_PX / 2);
+		context.fillText(data.summary.held_blocks ? "No block matches the filters." : "Nothing is held.", width / 2, POINTS_PX / 2);
 	}
 	$("points-count").textContent = selection.site < 0 ? plural(nr, "block") :
 		`${countText(rangeBlocks[selection.site])} of ${plural(nr, "block")}`;

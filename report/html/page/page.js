@@ -60,16 +60,11 @@ const sumOf = (column) => column.subarray(0, nrSites).reduce((sum, value) => sum
 
 function makeSummary() {
 	const s = data.summary;
-	let [suspect, suspectCauses, unclear] = [0, 0, 0];
-
-	for (const i of data.causes) {
-		if (SUSPECTS.includes(verdictOf(i))) {
-			suspect += sites.bytes[i];
-			suspectCauses++;
-		} else if (verdictOf(i) === "unclear") {
-			unclear += sites.bytes[i];
-		}
-	}
+	const suspectCauses = data.causes.filter((i) => SUSPECTS.includes(verdictOf(i))).length;
+	const bytesOf = (verdicts) => leaks.size.reduce((sum, size, i) =>
+		sum + (verdicts.includes(data.verdicts[leaks.verdict[i]]) ? size * leaks.count[i] : 0), 0);
+	/* By the blocks' verdicts: a cause that leaks may also hold young blocks, which do not. */
+	const [suspect, unclear] = [bytesOf(SUSPECTS), bytesOf(["unclear"])];
 	const pids = [...new Set(data.threads.pid)];
 	const who = pids.length === 1 ? `${strings[data.threads.comm[0]]} (${pids[0]})` : pids.length ? `${pids.length} processes` : "";
 	$("subtitle").textContent = [who, `${timeText(duration)} recorded`, plural(s.events, "event"),

@@ -491,6 +491,10 @@ def check_clean(browser):
     expect("rows", nr_rows(browser), 0)
 
 
+def check_young(browser):
+    expect_in("the tiles", "Probably leaked99.0 KiBby 1 cause, 1.00 KiB unclear", text(browser, "#tiles"))
+
+
 def check_scanned(browser):
     rows = nr_rows(browser)
     expect_in("the lost bytes", "87.9 KiB", text(browser, "#tiles"))

@@ -29,6 +29,19 @@ record_scanned() {
 	report scanned
 }
 
+# A stack leaks a tenth of its blocks, and holds 3 MiB that are too young to judge.
+make_young() {
+	awk 'BEGIN {
+		event = "server 7/7 [000] %.6f: young:%s: (7000 <- 400010) %s=0x%x%s\n\t400010 serve+0x10 (/server)\n\n"
+		for (i = 0; i < 1000; i++) {
+			at = i < 997 ? 100 + i / 100 : 109.97 + i / 1e6
+			printf event, at, "malloc_call", "ret", 4096 * (i + 1), i < 997 ? " bytes=1024" : " bytes=1048576"
+			if (i % 10 && i < 997)
+				printf event, at + 1e-4, "free", "ptr", 4096 * (i + 1), ""
+		}
+	}'
+}
+
 # Where the target's start takes so long that the tables look like a pool, it runs again.
 record_kinds() {
 	for _ in {1..5}; do
@@ -58,6 +71,8 @@ record_all() {
 	report early --at "$moment"
 	wait
 	report none --size 1
+	make_young >young.data
+	report young
 }
 
 setup_file() {
@@ -70,7 +85,7 @@ setup_file() {
 		finding:kinds.html:search,range,table flame:kinds.html:flame points:kinds.html:points \
 		verdicts:kinds.html:verdicts sizes:kinds.html:sizes hostile:kinds.html:hostile \
 		looks:kinds.html:narrow,print,theme causes:some.html:causes,narrow marks:marks.html:marks \
-		clean:clean.html:clean none:none.html:clean scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
+		clean:clean.html:clean none:none.html:clean young:young.html:young scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
 		"pictures:kinds.html:pictures:${PICTURES:-.}" || true # each test says what is wrong
 }
 
@@ -113,6 +128,10 @@ teardown() {
 	# One script of data, one of code: the name ends neither.
 	assert_equal "ends of scripts" "$(grep -o '</script' kinds.html | wc -l)" 2
 	seen hostile
+}
+
+@test "html: young blocks of a leaking stack are not called leaked" {
+	seen young
 }
 
 @test "html: one row for a cause of many stacks, which it shows; no two rows look the same" {
