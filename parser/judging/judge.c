@@ -36,10 +36,11 @@
 /* Where blocks are in flight when windows close, a few of them seem old enough to stay. */
 #define MIN_SUSPECTS 5
 /*
- * A shorter recording shows no leak. A program that starts loads libraries and locales for as long,
- * which looks like growth.
+ * A program that starts loads libraries and locales for so long, which looks like growth. On busy
+ * CPUs it takes longer, most of which it waits for its turn.
  */
-#define MIN_LENGTH_NS 200000000.0
+#define START_NS      200000000.0
+#define BUSY_START_NS (10 * START_NS)
 
 #define MIN_AGE_NS    1000 /* about as long as a probe takes */
 
@@ -261,11 +262,16 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 	verdict->verdict = freed ? judge_overdue(&fit) : judge_kept(judge, verdict, fit.pattern);
 	few = verdict->suspect_blocks < (judge->has_in_flight ? MIN_SUSPECTS : 1) ||
 	      (freed && few_moments && !fit.has_proven);
-	if ((judge->length_ns < MIN_LENGTH_NS || few) &&
+	if ((judge->is_too_short || few) &&
 	    (verdict->verdict == VERDICT_GROWTH || verdict->verdict == VERDICT_OVERDUE ||
 	     verdict->verdict == VERDICT_BURST))
 		verdict->verdict = VERDICT_UNCLEAR;
 	verdict->has_rate = fit.pattern == GROWTH_STEADY && verdict->verdict == VERDICT_GROWTH;
+}
+
+bool judge_is_too_short(const struct judge *judge)
+{
+	return judge->is_too_short;
 }
 
 static int look_at_all(struct judge *judge)
@@ -283,6 +289,9 @@ static int look_at_all(struct judge *judge)
 		judge->common_p99_ns = lifetime_sketch_quantile(&all.history->lifetimes, 0.99);
 		judge->active_ns = idle_since_ns(input->sites, &all, input->end_ns);
 	}
+	judge->is_too_short =
+		judge->length_ns < START_NS ||
+		(judge->length_ns < BUSY_START_NS && (double)allocating_ns(&all) < START_NS);
 	site_sum_deinit(&all);
 	return err;
 }

@@ -29,6 +29,9 @@ void judge_destroy(struct judge *judge);
 void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		  struct site_verdict *verdict, struct judged_ages *ret);
 
+/* True if no leak can be told from what a program loads when it starts. */
+bool judge_is_too_short(const struct judge *judge);
+
 /*
  * True if the block was left behind: its process has exited, and lived for only a part of the
  * recording, so that its end was not that of the program under observation.

@@ -19,6 +19,7 @@ struct judge {
 	const struct verdict_input *input;
 	double common_p99_ns; /* of all lifetimes */
 	double length_ns;     /* of the recording */
+	bool is_too_short;    /* to show a leak */
 	uint64_t active_ns;   /* when the program became idle, if that was near the end */
 	/* Events lost in the loss windows from [i] on. */
 	uint64_t lost_from[LOSS_MAX_WINDOWS + 1];

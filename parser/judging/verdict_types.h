@@ -150,6 +150,7 @@ struct verdicts {
 	size_t nr_blocks;
 	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR]; /* by the block's verdict */
 	uint64_t firm_blocks;				      /* sum of the sites' */
+	bool is_too_short;				      /* the recording, to show a leak */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether the program had stopped its work before the recording ended. */
+/* When the program worked, as far as its allocations tell. */
 #ifndef LEAKTOOLS_PARSER_IDLE_TIME_H
 #define LEAKTOOLS_PARSER_IDLE_TIME_H
 
@@ -14,5 +14,8 @@
  * program goes on doing a little.
  */
 uint64_t idle_since_ns(const struct site_stats *stats, const struct site *all, uint64_t end_ns);
+
+/* How long the program allocated: the time without pauses that are longer than 20 ms. */
+uint64_t allocating_ns(const struct site *all);
 
 #endif

@@ -201,8 +201,10 @@ int verdicts_init(struct verdicts *verdicts, const struct verdict_input *input)
 		err = causes_find(verdicts, input, judge);
 	if (!err)
 		err = rank(verdicts, (double)(input->end_ns - input->start_ns) / 1e9);
-	if (!err)
+	if (!err) {
 		sum_up(verdicts, input);
+		verdicts->is_too_short = judge_is_too_short(judge);
+	}
 	judge_destroy(judge);
 	return err;
 }

@@ -66,6 +66,15 @@ static inline void add(uint32_t stack_id, pid_t pid, uint64_t size, double time_
 	};
 }
 
+static inline const struct site_verdict *verdict_of(uint32_t stack_id)
+{
+	for (size_t i = 0; i < verdicts.nr_sites; i++)
+		if (verdicts.sites[i].site->stack_id == stack_id)
+			return &verdicts.sites[i];
+	fail_msg("stack %d holds nothing", (int)stack_id);
+	return NULL;
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
 #endif

@@ -8,15 +8,6 @@
 
 static uint8_t reach[MAX];
 
-static const struct site_verdict *verdict_of(uint32_t stack_id)
-{
-	for (size_t i = 0; i < verdicts.nr_sites; i++)
-		if (verdicts.sites[i].site->stack_id == stack_id)
-			return &verdicts.sites[i];
-	fail_msg("stack %d holds nothing", (int)stack_id);
-	return NULL;
-}
-
 /* Keys that a server keeps, and one value that it freed when the recording was about to end. */
 static void one_long_life_hides_no_leak(void **state)
 {
@@ -180,22 +171,6 @@ static void much_of_a_plateau_comes_before_a_little_growth(void **state)
 	assert_int_equal(verdicts_init(&verdicts, &input), 0);
 	assert_int_equal(verdicts.sites[0].verdict, VERDICT_PLATEAU);
 	assert_int_equal(verdicts.sites[1].verdict, VERDICT_GROWTH);
-}
-
-/* What a command of 20 ms loads, and what it frees. */
-static void a_short_recording_shows_no_leak(void **state)
-{
-	input.end_ns = input.start_ns + SECOND / 50;
-	for (size_t i = 0; i < 100; i++) {
-		double time_s = 0.0002 * (double)i;
-
-		add(1, 1, 64, time_s, FOREVER);
-		add(2, 1, 64, time_s, i % 5 ? 0.000002 : FOREVER);
-	}
-	assert_int_equal(verdicts_init(&verdicts, &input), 0);
-	assert_int_equal(verdict_of(1)->verdict, VERDICT_UNCLEAR);
-	assert_int_equal(verdict_of(2)->verdict, VERDICT_UNCLEAR);
-	assert_false(verdict_of(1)->has_rate);
 }
 
 /* --- causes --- */
@@ -571,7 +546,6 @@ int main(void)
 		TEST(a_little_work_after_the_load_stops_no_leak),
 		TEST(a_slow_leak_goes_on_after_the_load),
 		TEST(much_of_a_plateau_comes_before_a_little_growth),
-		TEST(a_short_recording_shows_no_leak),
 		TEST(stacks_that_come_together_are_one_cause),
 		TEST(parts_of_busy_requests_are_one_cause),
 		TEST(leaks_of_different_busy_requests_are_two_causes),

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Recordings that are too short to tell a leak from what a program loads when it starts. */
+#include "test/support/judged_program.h"
+
+/* What a command of 20 ms loads, and what it frees. */
+static void a_short_recording_shows_no_leak(void **state)
+{
+	input.end_ns = input.start_ns + SECOND / 50;
+	for (size_t i = 0; i < 100; i++) {
+		double time_s = 0.0002 * (double)i;
+
+		add(1, 1, 64, time_s, FOREVER);
+		add(2, 1, 64, time_s, i % 5 ? 0.000002 : FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdict_of(1)->verdict, VERDICT_UNCLEAR);
+	assert_int_equal(verdict_of(2)->verdict, VERDICT_UNCLEAR);
+	assert_false(verdict_of(1)->has_rate);
+	assert_true(verdicts.is_too_short);
+}
+
+/* On busy CPUs it waits for its turn most of the time: 2 ms of each 40 are its own. */
+static void a_slow_start_shows_no_leak(void **state)
+{
+	input.end_ns = input.start_ns + SECOND * 2 / 5;
+	for (size_t i = 0; i < 100; i++) {
+		double time_s = 0.04 * (double)(i / 10) + 0.0002 * (double)(i % 10);
+
+		add(1, 1, 64, time_s, FOREVER);
+		add(2, 1, 64, time_s, i % 5 ? 0.000002 : FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdict_of(1)->verdict, VERDICT_UNCLEAR);
+	assert_int_equal(verdict_of(2)->verdict, VERDICT_UNCLEAR);
+	assert_true(verdicts.is_too_short);
+}
+
+/* A program that runs for as long without a pause. */
+static void a_leak_of_a_short_program_is_growth(void **state)
+{
+	input.end_ns = input.start_ns + SECOND * 2 / 5;
+	for (size_t i = 0; i < 100; i++)
+		add(1, 1, 64, 0.004 * (double)i, FOREVER);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdict_of(1)->verdict, VERDICT_GROWTH);
+	assert_false(verdicts.is_too_short);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_short_recording_shows_no_leak),
+		TEST(a_slow_start_shows_no_leak),
+		TEST(a_leak_of_a_short_program_is_growth),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
