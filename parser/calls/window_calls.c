@@ -249,14 +249,11 @@ int window_calls_end(struct heap_sink *sink, const struct heap_block *block,
 
 int window_calls_end_process(struct heap_sink *sink, struct process_table *table, pid_t pid)
 {
-	struct followed_block *followed, *next;
+	struct followed_block *followed;
 	int err = 0;
 
-	for (followed = sink->windows.blocks.waiting; followed && !err; followed = next) {
-		next = followed->next;
-		if (followed->key.pid == pid)
-			err = lose_sight(sink, table, followed);
-	}
+	while (!err && (followed = followed_blocks_waiting_of(&sink->windows.blocks, pid)))
+		err = lose_sight(sink, table, followed);
 	return err;
 }
 

@@ -16,6 +16,47 @@ void followed_blocks_deinit(struct followed_blocks *blocks)
 #undef uthash_nonfatal_oom
 #define uthash_nonfatal_oom(element) (failed = true)
 
+static struct waiting_process *waiting_process(const struct followed_blocks *blocks, int64_t pid)
+{
+	struct waiting_process *found;
+
+	HASH_FIND(hh, blocks->waiting_of, &pid, sizeof(pid), found);
+	return found;
+}
+
+static int begin_to_wait(struct followed_blocks *blocks, struct followed_block *block)
+{
+	struct waiting_process *process = waiting_process(blocks, block->key.pid);
+	bool failed = false;
+
+	if (!process) {
+		process = calloc(1, sizeof(*process));
+		if (!process)
+			return -ENOMEM;
+		process->pid = block->key.pid;
+		HASH_ADD(hh, blocks->waiting_of, pid, sizeof(process->pid), process);
+		if (failed) {
+			free(process);
+			return -ENOMEM;
+		}
+	}
+	DL_APPEND2(process->blocks, block, prev_of_process, next_of_process);
+	DL_APPEND(blocks->waiting, block);
+	return 0;
+}
+
+static void end_to_wait(struct followed_blocks *blocks, struct followed_block *block)
+{
+	struct waiting_process *process = waiting_process(blocks, block->key.pid);
+
+	DL_DELETE(blocks->waiting, block);
+	DL_DELETE2(process->blocks, block, prev_of_process, next_of_process);
+	if (process->blocks)
+		return;
+	HASH_DEL(blocks->waiting_of, process);
+	free(process);
+}
+
 int followed_blocks_add(struct followed_blocks *blocks, const struct followed_block *block)
 {
 	struct followed_block *added = malloc(sizeof(*added));
@@ -25,12 +66,16 @@ int followed_blocks_add(struct followed_blocks *blocks, const struct followed_bl
 		return -ENOMEM;
 	*added = *block;
 	added->nr_looks = added->nr_untouched = 0;
-	HASH_ADD(hh, blocks->by_key, key, sizeof(added->key), added);
-	if (failed) {
+	if (begin_to_wait(blocks, added)) {
 		free(added);
 		return -ENOMEM;
 	}
-	DL_APPEND(blocks->waiting, added);
+	HASH_ADD(hh, blocks->by_key, key, sizeof(added->key), added);
+	if (failed) {
+		end_to_wait(blocks, added);
+		free(added);
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -51,7 +96,7 @@ bool followed_blocks_look(struct followed_blocks *blocks, struct followed_block 
 	bool is_first = block->nr_looks == 0;
 
 	if (is_first)
-		DL_DELETE(blocks->waiting, block);
+		end_to_wait(blocks, block);
 	block->nr_looks++;
 	block->nr_untouched = state == LOOK_UNTOUCHED ? block->nr_untouched + 1 : 0;
 	if (time_ns > block->seen_ns)
@@ -62,7 +107,7 @@ bool followed_blocks_look(struct followed_blocks *blocks, struct followed_block 
 void followed_blocks_remove(struct followed_blocks *blocks, struct followed_block *block)
 {
 	if (!block->nr_looks)
-		DL_DELETE(blocks->waiting, block);
+		end_to_wait(blocks, block);
 	HASH_DEL(blocks->by_key, block);
 	free(block);
 }
@@ -71,4 +116,11 @@ struct followed_block *followed_blocks_waiting(const struct followed_blocks *blo
 					       uint64_t closed_ns)
 {
 	return blocks->waiting && blocks->waiting->closed_ns < closed_ns ? blocks->waiting : NULL;
+}
+
+struct followed_block *followed_blocks_waiting_of(const struct followed_blocks *blocks, pid_t pid)
+{
+	const struct waiting_process *process = waiting_process(blocks, pid);
+
+	return process ? process->blocks : NULL;
 }

@@ -5,7 +5,7 @@
  * their window closed. The first look shows that a block is in the sample. If none has come
  * FOLLOW_PATIENCE_NS after the window, there will be none.
  *
- * Memory: about 160 bytes for each block of the sample, and of the windows of that time. A block's
+ * Memory: about 180 bytes for each block of the sample, and of the windows of that time. A block's
  * end is often seen before its first look: that alone would not tell that it is in the sample. So
  * its entry stays.
  */
@@ -42,6 +42,14 @@ struct followed_block {
 	uint64_t seen_ns;	       /* it was last seen then */
 	uint64_t ended_ns; /* an event of a later window shows that it has ended; or 0 */
 	struct followed_block *prev, *next; /* those without looks, by their windows */
+	struct followed_block *prev_of_process, *next_of_process; /* the same of its process */
+	UT_hash_handle hh;
+};
+
+/* A process with blocks without looks. */
+struct waiting_process {
+	int64_t pid;
+	struct followed_block *blocks;
 	UT_hash_handle hh;
 };
 
@@ -60,7 +68,8 @@ static inline uint64_t followed_in_flight_ns(uint64_t window_ns)
 /* Zero it before use. */
 struct followed_blocks {
 	struct followed_block *by_key;
-	struct followed_block *waiting; /* those without looks */
+	struct followed_block *waiting;	    /* those without looks */
+	struct waiting_process *waiting_of; /* the same by process */
 };
 
 void followed_blocks_deinit(struct followed_blocks *blocks);
@@ -88,5 +97,8 @@ void followed_blocks_remove(struct followed_blocks *blocks, struct followed_bloc
  */
 struct followed_block *followed_blocks_waiting(const struct followed_blocks *blocks,
 					       uint64_t closed_ns);
+
+/* The same of a process, whenever its window closed. */
+struct followed_block *followed_blocks_waiting_of(const struct followed_blocks *blocks, pid_t pid);
 
 #endif
