@@ -109,6 +109,9 @@ static void follow_block(void *context, const struct heap_block *block)
 		return;
 	/* An earlier block, which has ended, but may yet turn out to be in the sample. */
 	former = followed_blocks_find(&windows->blocks, block->allocated.pid, block->address);
+	/* It is this one: the heap was compacted meanwhile, and is visited again. */
+	if (former && former->sequence == followed.sequence)
+		return;
 	if (former)
 		closing->err = lose_sight(closing->sink, closing->table, former);
 	if (!closing->err)
@@ -166,7 +169,7 @@ int window_calls_close(struct heap_sink *sink, struct process_table *table,
 	closing.window_ns = windows->time.windows[windows->time.nr - 1].observed_ns;
 	DL_FOREACH (table->spaces.all, space) {
 		if (space->heap)
-			heap_for_each_own(space->heap, follow_block, &closing);
+			heap_for_each_young(space->heap, follow_block, &closing);
 		if (!closing.err)
 			closing.err = forget_regions(&closing, space);
 	}

@@ -20,6 +20,7 @@ static struct heap *create_at(struct shared_memory *memory, uint64_t depth)
 	heap->free_entry = heap->free_release = heap->oldest = heap->newest = NO_INDEX;
 	heap->depth = depth;
 	heap->memory = memory;
+	heap->all_young = true;
 	heap->seed = hash_seed();
 	return heap;
 }
@@ -41,6 +42,7 @@ void heap_destroy(struct heap *heap)
 	if (!heap)
 		return;
 	clear_pages(heap);
+	free(heap->young);
 	free(heap);
 }
 
@@ -49,8 +51,30 @@ static bool is_memory(const struct heap_block *block)
 	return !block->allocated.schema || !probe_schema_is_resource(block->allocated.schema);
 }
 
-static void hold(struct heap *heap, struct entry *entry, const struct heap_block *block)
+#define FIRST_YOUNG 64
+
+static void list_young(struct heap *heap, struct entry *entry, uint32_t index)
 {
+	if (heap->nr_young == heap->max_young) {
+		uint32_t max = heap->max_young ? 2 * heap->max_young : FIRST_YOUNG;
+		uint32_t *young = reallocarray(heap->young, max, sizeof(*young));
+
+		if (!young) {
+			heap->all_young = true;
+			return;
+		}
+		heap->young = young;
+		heap->max_young = max;
+	}
+	heap->young[heap->nr_young++] = index;
+	entry->is_young = true;
+}
+
+static void hold(struct heap *heap, struct entry *entry, uint32_t index,
+		 const struct heap_block *block)
+{
+	if (!heap->all_young && !entry->is_young)
+		list_young(heap, entry, index);
 	entry->block = *block;
 	entry->state = ENTRY_HELD;
 	heap->nr_held++;
@@ -164,6 +188,9 @@ struct heap *heap_copy(struct heap *heap)
 		return NULL;
 	*copy = *heap;
 	copy->slots = copy->entries = copy->releases = (struct shared_pages){0};
+	copy->young = NULL;
+	copy->nr_young = copy->max_young = 0;
+	copy->all_young = true;
 	copy->depth++;
 	copy->is_shared = heap->is_shared = true;
 	if (shared_pages_copy(&copy->slots, &heap->slots, heap->memory) ||
@@ -191,7 +218,7 @@ int heap_alloc(struct heap *heap, const struct heap_block *block, struct heap_bl
 	} else if (entry->state == ENTRY_RELEASED && unlink_release(heap, entry)) {
 		return -ENOMEM;
 	}
-	hold(heap, entry, block);
+	hold(heap, entry, index, block);
 	return result;
 }
 
@@ -232,7 +259,7 @@ int heap_unrelease(struct heap *heap, const struct heap_block *block, uint64_t s
 		return 0;
 	if (entry->state == ENTRY_RELEASED && unlink_release(heap, entry))
 		return -ENOMEM;
-	hold(heap, entry, block);
+	hold(heap, entry, index, block);
 	return 1;
 }
 
@@ -345,7 +372,7 @@ static int compact(struct heap *heap)
 			heap_destroy(copy);
 			return -ENOMEM;
 		}
-		hold(copy, added, &entry->block);
+		hold(copy, added, index, &entry->block);
 	}
 	if (!copy)
 		return -ENOMEM;
@@ -411,6 +438,13 @@ int heap_for_each(const struct heap *heap, int (*visit)(void *context, const str
 	return 0;
 }
 
+static void visit_own_entry(const struct entry *entry,
+			    void (*visit)(void *context, const struct heap_block *b), void *context)
+{
+	if (entry->state == ENTRY_HELD && !entry->block.inherited)
+		visit(context, &entry->block);
+}
+
 /* Calls @visit for the held blocks of page @page that were not inherited. */
 static void visit_own_page(const struct heap *heap, uint32_t page,
 			   void (*visit)(void *context, const struct heap_block *b), void *context)
@@ -419,12 +453,8 @@ static void visit_own_page(const struct heap *heap, uint32_t page,
 
 	if (first >= heap->nr_made || is_inherited(heap, first))
 		return;
-	for (uint32_t i = first; i < first + ENTRY_PAGE && i < heap->nr_made; i++) {
-		const struct entry *entry = entry_at(heap, i);
-
-		if (entry->state == ENTRY_HELD && !entry->block.inherited)
-			visit(context, &entry->block);
-	}
+	for (uint32_t i = first; i < first + ENTRY_PAGE && i < heap->nr_made; i++)
+		visit_own_entry(entry_at(heap, i), visit, context);
 }
 
 void heap_for_each_own(const struct heap *heap,
@@ -432,6 +462,24 @@ void heap_for_each_own(const struct heap *heap,
 {
 	for (uint32_t page = 0; page < heap->entries.nr; page++)
 		visit_own_page(heap, page, visit, context);
+}
+
+void heap_for_each_young(struct heap *heap,
+			 void (*visit)(void *context, const struct heap_block *b), void *context)
+{
+	/* The pages are the heap's own; a child that shares one takes all in it as inherited. */
+	for (uint32_t i = 0; i < heap->nr_young; i++) {
+		uint32_t index = heap->young[i];
+		struct entry *entry = entry_in(entry_page(heap, index), index);
+
+		entry->is_young = false;
+		if (!heap->all_young)
+			visit_own_entry(entry, visit, context);
+	}
+	heap->nr_young = 0;
+	if (heap->all_young)
+		heap_for_each_own(heap, visit, context);
+	heap->all_young = false;
 }
 
 void heap_drain(struct heap *heap, void (*visit)(void *context, const struct heap_block *b),
@@ -446,7 +494,9 @@ void heap_drain(struct heap *heap, void (*visit)(void *context, const struct hea
 			malloc_trim(0);
 	}
 	clear_pages(heap);
+	free(heap->young);
 	*heap = (struct heap){
+		.all_young = true,
 		.depth = heap->depth,
 		.memory = heap->memory,
 		.seed = heap->seed,

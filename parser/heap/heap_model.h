@@ -104,6 +104,13 @@ void heap_for_each_own(const struct heap *heap,
 		       void (*visit)(void *context, const struct heap_block *b), void *context);
 
 /*
+ * As heap_for_each_own(), but only blocks that came since the last call, or since the heap was
+ * made; maybe also older ones. @visit may withdraw blocks.
+ */
+void heap_for_each_young(struct heap *heap,
+			 void (*visit)(void *context, const struct heap_block *b), void *context);
+
+/*
  * As heap_for_each_own(), but empties the heap and frees its memory on the way, so that moving
  * blocks hardly takes twice the memory.
  */

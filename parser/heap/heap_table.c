@@ -10,6 +10,7 @@
 static void mark_inherited(struct entry *entry)
 {
 	entry->block.inherited = true;
+	entry->is_young = false;
 	if (entry->state == ENTRY_HELD)
 		entry->block.provisional = false;
 }
@@ -53,8 +54,10 @@ static struct entry *make_entry(struct heap *heap, uint32_t *ret_index)
 						      heap->depth, heap->memory)))
 		return NULL;
 	entry = own_entry(heap, index);
-	if (entry)
-		heap->nr_made++;
+	if (!entry)
+		return NULL;
+	entry->is_young = false;
+	heap->nr_made++;
 	return entry;
 }
 

@@ -25,7 +25,8 @@ enum entry_state { ENTRY_FREE, ENTRY_HELD, ENTRY_RELEASED };
 /* The state of an address: a held block, or the last block there and its release. */
 struct entry {
 	struct heap_block block;
-	uint32_t state;
+	uint8_t state;
+	bool is_young; /* in heap->young */
 	uint32_t link; /* ENTRY_RELEASED: index into heap->releases; ENTRY_FREE: the next free entry
 			*/
 };
@@ -59,6 +60,11 @@ struct heap {
 	struct heap_block found; /* an inherited block that heap_find() returned */
 	struct shared_memory *memory;
 	struct held_memory held;
+
+	/* Entries that have held a block since heap_for_each_young(); unless @all_young: all. */
+	uint32_t *young;
+	uint32_t nr_young, max_young;
+	bool all_young;
 
 	size_t nr_held, nr_releases;
 	uint64_t seed; /* of the hash, so that nobody can prepare collisions */

@@ -24,6 +24,8 @@ struct known {
 struct fork {
 	struct heap *heap; /* NULL: unused */
 	struct known known[NR_ADDRESSES];
+	uint64_t seen; /* the last event before its young blocks were visited */
+	bool is_young[NR_ADDRESSES];
 };
 
 struct tree {
@@ -112,6 +114,7 @@ static void fork_heap(struct fork *child, struct fork *parent)
 	child->heap = heap_copy(parent->heap);
 	assert_non_null(child->heap);
 	memcpy(child->known, parent->known, sizeof(child->known));
+	child->seen = 0;
 	for (size_t i = 0; i < NR_ADDRESSES; i++) {
 		child->known[i].block.inherited = true;
 		if (child->known[i].state == HELD)
@@ -168,6 +171,34 @@ static void compare(const struct fork *fork)
 	assert_int_equal(fork->heap->nr_releases, nr_releases);
 }
 
+static void note_young(void *context, const struct heap_block *block)
+{
+	struct fork *fork = context;
+	uint64_t index = block->address / 16;
+
+	assert_false(fork->is_young[index]);
+	fork->is_young[index] = true;
+	assert_int_equal(fork->known[index].state, HELD);
+	assert_same_block(block, &fork->known[index].block);
+	assert_false(block->inherited);
+}
+
+static void visit_young(struct tree *tree, struct fork *fork)
+{
+	memset(fork->is_young, 0, sizeof(fork->is_young));
+	heap_for_each_young(fork->heap, note_young, fork);
+	for (size_t i = 0; i < NR_ADDRESSES; i++) {
+		const struct known *known = &fork->known[i];
+
+		if (known->state == HELD && !known->block.inherited &&
+		    known->block.allocated.sequence > fork->seen)
+			assert_true(fork->is_young[i]);
+	}
+	fork->seen = tree->sequence;
+	/* None has come since. */
+	heap_for_each_young(fork->heap, note_young, fork);
+}
+
 static void step(struct tree *tree)
 {
 	struct fork *fork = &tree->forks[draw(tree, NR_HEAPS)];
@@ -181,12 +212,15 @@ static void step(struct tree *tree)
 		fork->heap = heap_create(&tree->memory);
 		assert_non_null(fork->heap);
 		memset(fork->known, 0, sizeof(fork->known));
+		fork->seen = 0;
 	}
 	if (kind == 0) {
 		heap_destroy(fork->heap);
 		fork->heap = NULL;
 	} else if (kind == 1) {
 		bury(fork);
+	} else if (kind < 10) {
+		visit_young(tree, fork);
 	} else if (kind < 3000) {
 		allocate(tree, fork, known, address * 16);
 	} else if (kind < 5500) {

@@ -105,10 +105,29 @@ static void many_processes_exit(void **state)
 	assert_linear(read_exits);
 }
 
+/* In each window one block comes, and waits for its first look. The last one is held at the end. */
+static uint64_t read_windows(uint64_t nr)
+{
+	struct maker maker = make();
+
+	for (uint64_t i = 0; i < nr; i++) {
+		window(&maker, 1);
+		allocate(&maker, 2, i);
+		window(&maker, 0);
+	}
+	return read_recording(&maker, nr - 1);
+}
+
+static void many_windows_close(void **state)
+{
+	assert_linear(read_windows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_processes_exit),
+		cmocka_unit_test(many_windows_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
