@@ -421,13 +421,13 @@ static int cut_off(struct heap_tracker *tracker, struct thread *thread)
 int heap_tracker_window(struct heap_tracker *tracker, const struct perf_sample *sample)
 {
 	uint64_t time_ns = sample->origin.time_ns;
-	struct thread *thread, *next;
+	struct thread *thread;
 
 	if (sample->mark_number)
 		return window_calls_open(&tracker->sink, &tracker->table, time_ns);
 	if (!tracker->sink.windows.time.is_open)
 		return observed_time_begin_shut(&tracker->sink.windows.time, time_ns);
-	HASH_ITER (hh, tracker->table.threads, thread, next) {
+	while ((thread = process_table_take_active(&tracker->table))) {
 		int err = thread->alive ? cut_off(tracker, thread) : 0;
 
 		if (err)

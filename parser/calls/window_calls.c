@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/calls/window_calls.h"
 
-#include <utlist.h>
-
 /* A window that ends so close to the recording's end, as a share of its length, ended with it. */
 #define NEAR_END 64
 
@@ -163,11 +161,11 @@ int window_calls_close(struct heap_sink *sink, struct process_table *table,
 	uint64_t time_ns = sample->origin.time_ns;
 	struct window_sink *windows = &sink->windows;
 	struct closing closing = {.sink = sink, .table = table, .close_ns = time_ns};
-	struct heap_space *space = NULL;
+	struct heap_space *space;
 
 	observed_time_close(&windows->time, time_ns, sample->args[WINDOW_PACE]);
 	closing.window_ns = windows->time.windows[windows->time.nr - 1].observed_ns;
-	DL_FOREACH (table->spaces.all, space) {
+	while ((space = heap_spaces_take_active(&table->spaces))) {
 		if (space->heap)
 			heap_for_each_young(space->heap, follow_block, &closing);
 		if (!closing.err)

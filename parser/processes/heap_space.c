@@ -19,8 +19,33 @@ static struct heap_space *add_space(struct heap_spaces *spaces)
 	return space;
 }
 
+static void list_active(struct heap_space *space)
+{
+	if (space->is_active)
+		return;
+	space->is_active = true;
+	DL_APPEND2(space->spaces->active, space, prev_active, next_active);
+}
+
+static void unlist_active(struct heap_space *space)
+{
+	if (space->is_active)
+		DL_DELETE2(space->spaces->active, space, prev_active, next_active);
+	space->is_active = false;
+}
+
+struct heap_space *heap_spaces_take_active(struct heap_spaces *spaces)
+{
+	struct heap_space *space = spaces->active;
+
+	if (space)
+		unlist_active(space);
+	return space;
+}
+
 static void delete_space(struct heap_spaces *spaces, struct heap_space *space)
 {
+	unlist_active(space);
 	DL_DELETE(spaces->all, space);
 	heap_destroy(space->heap);
 	region_map_destroy(space->regions);
@@ -78,6 +103,7 @@ static int make_copy(struct heap_space *copy, struct heap_space *source)
 	copy->heap = heap;
 	copy->regions = regions;
 	copy->is_copy = true;
+	list_active(copy);
 	return 0;
 }
 
@@ -102,6 +128,7 @@ int heap_space_open(struct heap_space *space, struct heap **ret)
 		space->heap = heap_create(&space->spaces->memory);
 	if (!space->heap)
 		return -ENOMEM;
+	list_active(space);
 	*ret = space->heap;
 	return 0;
 }

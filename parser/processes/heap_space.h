@@ -29,12 +29,15 @@ struct heap_space {
 	uint64_t ended_ns;     /* when its last user's exit was told (process_ends.h); 0: not */
 	struct heap_spaces *spaces;
 	struct heap_space *prev, *next; /* in heap_spaces.all */
+	bool is_active;
+	struct heap_space *prev_active, *next_active; /* in heap_spaces.active */
 };
 
 #define MAX_COPIED_BYTES ((size_t)1 << 30)
 
 struct heap_spaces {
 	struct heap_space *all;
+	struct heap_space *active;   /* opened since heap_spaces_take_active() */
 	struct shared_memory memory; /* of all heaps and regions */
 	size_t max_copied_bytes;     /* what copies may take; 0: MAX_COPIED_BYTES */
 	size_t limit_at; /* the value of @memory.bytes at which heap_spaces_limit() must check again
@@ -67,6 +70,9 @@ struct held_memory heap_space_held_memory(const struct heap_space *space);
 
 /* Opens the heap of @space for a change. Returns 0 or -ENOMEM. */
 int heap_space_open(struct heap_space *space, struct heap **ret);
+
+/* Takes a space out of spaces->active. NULL: there is none. */
+struct heap_space *heap_spaces_take_active(struct heap_spaces *spaces);
 
 /* Gets the mappings of @space, which must be open. Returns 0 or -ENOMEM. */
 int heap_space_regions(struct heap_space *space, struct region_map **ret);

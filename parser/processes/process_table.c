@@ -99,12 +99,35 @@ static void revive(struct thread *thread, struct process *process)
 	process->ended_ns = 0;
 }
 
+static void list_active(struct process_table *table, struct thread *thread)
+{
+	if (thread->is_active)
+		return;
+	thread->is_active = true;
+	thread->next_active = table->active;
+	table->active = thread;
+}
+
+struct thread *process_table_take_active(struct process_table *table)
+{
+	struct thread *thread = table->active;
+
+	if (!thread)
+		return NULL;
+	table->active = thread->next_active;
+	thread->is_active = false;
+	/* Its next event asks for it, which lists it again. */
+	table->last_thread = NULL;
+	return thread;
+}
+
 int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, struct thread **ret)
 {
 	struct thread *thread = process_table_find_thread(table, tid);
 	struct process *process;
 
 	if (thread && thread->alive && thread->process->pid == pid) {
+		list_active(table, thread);
 		*ret = table->last_thread = thread;
 		return 0;
 	}
@@ -128,6 +151,7 @@ int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, stru
 			return err;
 	}
 	revive(thread, process);
+	list_active(table, thread);
 	*ret = thread;
 	return 0;
 }

@@ -49,6 +49,8 @@ struct thread {
 	struct process *process; /* NULL: only the thread's name is known */
 	bool alive;
 	bool is_new; /* created during the recording, and without an event so far */
+	bool is_active;
+	struct thread *next_active; /* in process_table.active */
 	/*
 	 * True if glibc flushes its cache when it exits. It does not for the thread that runs
 	 * main() (2.36: sysdeps/nptl/libc_start_call_main.h), unless that is a fork of one with a
@@ -75,6 +77,7 @@ struct process_table {
 	struct process *processes;
 	struct thread *threads;
 	struct thread *last_thread; /* the last one asked for; the next event is often its own */
+	struct thread *active;	    /* asked for since process_table_take_active() */
 	struct heap_spaces spaces;
 };
 
@@ -82,6 +85,9 @@ void process_table_deinit(struct process_table *table);
 
 /* Gets the thread @tid of process @pid; adds or revives it if necessary. Returns 0 or -ENOMEM. */
 int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, struct thread **ret);
+
+/* Takes a thread out of table->active. NULL: there is none. */
+struct thread *process_table_take_active(struct process_table *table);
 
 /* Find a known process or thread, or return NULL. */
 struct process *process_table_find(const struct process_table *table, pid_t pid);

@@ -18,7 +18,7 @@
 /* A recording that is eight times as large takes eight times as long, or a little more. */
 #define NR	   10000
 #define LARGER	   8
-#define MAX_LONGER 20
+#define MAX_LONGER 30
 
 struct maker {
 	struct perf_data_writer *writer;
@@ -123,11 +123,33 @@ static void many_windows_close(void **state)
 	assert_linear(read_windows);
 }
 
+/* None of many processes does anything in the windows. */
+static uint64_t read_idle_processes(uint64_t nr)
+{
+	struct maker maker = make();
+
+	window(&maker, 1);
+	for (uint64_t i = 0; i < nr; i++)
+		allocate(&maker, 2 + (pid_t)i, 1);
+	window(&maker, 0);
+	for (uint64_t i = 0; i < nr; i++) {
+		window(&maker, 1);
+		window(&maker, 0);
+	}
+	return read_recording(&maker, nr);
+}
+
+static void many_processes_are_idle(void **state)
+{
+	assert_linear(read_idle_processes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_processes_exit),
 		cmocka_unit_test(many_windows_close),
+		cmocka_unit_test(many_processes_are_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
