@@ -23,6 +23,7 @@ struct chooser {
 	struct suppression **suppression;
 	bool *suppression_known;
 	double unobserved; /* the part of the time */
+	size_t window;	   /* of the block that is counted */
 };
 
 /* Calls @test with each name that a frame of the stack has, until it returns true. */
@@ -229,13 +230,11 @@ static void count_estimate(const struct chooser *chooser, struct leak_estimate *
 	const struct heap_block *block = &chooser->report->held[index];
 	double blocks = chooser->report->verdicts.blocks[index].stands_for;
 	double bytes = blocks * (double)block->size_bytes;
-	size_t window = observed_time_nr_before(
-		heap_tracker_observed(chooser->report->analysis->heaps), block->allocated.time_ns);
 
 	/* Blocks from before all windows were not observed in one. */
-	if (!window || window != to->window)
+	if (!chooser->window || chooser->window != to->window)
 		to->window_blocks = to->window_bytes = 0;
-	to->window = window;
+	to->window = chooser->window;
 	to->blocks_variance += blocks * (blocks + 2 * chooser->unobserved * to->window_blocks);
 	to->bytes_variance += bytes * (bytes + 2 * chooser->unobserved * to->window_bytes);
 	to->window_blocks += blocks;
@@ -300,6 +299,8 @@ static void choose(struct chooser *chooser, size_t index)
 	site->bytes += block->size_bytes;
 	site->firm_blocks += !report->verdicts.blocks[index].doubts;
 	count_reach(&site->reach, group, block->size_bytes);
+	chooser->window = observed_time_nr_before(heap_tracker_observed(report->analysis->heaps),
+						  block->allocated.time_ns);
 	count_estimate(chooser, &site->estimate, index);
 	count_estimate(chooser, &report->causes[cause].estimate, index);
 	if (kind_of_schema(block->allocated.schema))
@@ -318,8 +319,8 @@ static int choose_all(struct leak_report *report)
 	_cleanup_free_ uint8_t *fits = calloc(nr, sizeof(*fits));
 	_cleanup_free_ struct suppression **suppression = calloc(nr, sizeof(struct suppression *));
 	_cleanup_free_ bool *known = calloc(nr, sizeof(*known));
-	struct chooser chooser = {report, fits, suppression, known,
-				  1 - analysis_observed_share(report->analysis)};
+	struct chooser chooser = {
+		report, fits, suppression, known, 1 - analysis_observed_share(report->analysis), 0};
 
 	if (!fits || !suppression || !known)
 		return -ENOMEM;
