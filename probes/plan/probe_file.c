@@ -62,6 +62,7 @@ int probe_file_set_source(struct probe_file *file, const struct probe_source *so
 	file->fd = fcntl(source->fd, F_DUPFD_CLOEXEC, 0);
 	if (file->fd < 0)
 		return -errno;
+	file->is_on_fuse = probe_file_is_on_fuse(file->fd);
 	file->owner = source->stat->st_uid;
 	file->stat = *source->stat;
 	probe_fd_path(file->fd, fd_path);
@@ -130,7 +131,7 @@ static bool is_instruction_cached(int fd, uint64_t offset)
 
 int probe_file_check_blocking(const struct probe_file *file)
 {
-	if (!probe_file_is_on_fuse(file->fd))
+	if (!file->is_on_fuse)
 		return 0;
 	for (size_t i = 0; i < file->nr_probes; i++) {
 		const struct probe *probe = &file->probes[i];
@@ -149,6 +150,9 @@ const char *probe_file_attach_error(int err)
 {
 	if (err == EREMOTE)
 		return "it is on FUSE and not in memory: all forks would wait for its server";
+	if (err == EREMOTEIO)
+		return "it is on FUSE: at each window, forks could wait for its server; leave "
+		       "--budget out";
 	/* ENOTSUPP: include/linux/errno.h (6.18) */
 	return err == 524 ? "the kernel does not take a probe there" : strerror(err);
 }

@@ -55,6 +55,7 @@ struct probe_file {
 	char group[PROBE_NAME_MAX];
 	bool has_size_word; /* glibc's allocator: the word before a block has its size */
 	bool has_resources; /* its probes are on resources; others are another probe_file */
+	bool is_on_fuse;    /* a process has to answer when it is read */
 	bool is_given_up;   /* it is being overwritten: it is not probed any more */
 	struct probe *probes;
 	size_t nr_probes;
@@ -106,7 +107,8 @@ int probe_file_check_blocking(const struct probe_file *file);
 
 /*
  * The text of @err, an errno value, after an attempt to attach to a file. It also knows EREMOTE
- * from above, and ENOTSUPP, which strerror() does not: the kernel cannot probe an instruction.
+ * from above, EREMOTEIO (it is on FUSE, with --budget), and ENOTSUPP, which strerror() does not:
+ * the kernel cannot probe an instruction.
  */
 const char *probe_file_attach_error(int err);
 

@@ -295,7 +295,12 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 	_cleanup_free_ uint64_t *offsets = calloc(max, sizeof(*offsets));
 	_cleanup_free_ uint64_t *cookies = calloc(max, sizeof(*cookies));
 	struct link_sites at = {offsets, cookies, 0, false};
-	int err = probe_file_check_blocking(file);
+	/*
+	 * At each window, only its server could tell whether it is in memory: without CAP_FOWNER,
+	 * which is dropped by then, mincore() says so of all files of others.
+	 */
+	int err = recorder->in_windows && file->is_on_fuse ? -EREMOTEIO
+							   : probe_file_check_blocking(file);
 
 	if (!err && (!offsets || !cookies))
 		err = -ENOMEM;
@@ -365,13 +370,6 @@ static const struct probe_file *next_file(const struct bpf_recorder *recorder, s
 	return file;
 }
 
-/* True if this window goes without the sites of @watched's file. */
-static bool is_left_out(const struct bpf_recorder *recorder, const struct watched_site *watched)
-{
-	return watched->left_out == BPF_LEFT_OUT_ALWAYS ||
-	       (recorder->in_windows && watched->left_out == recorder->bpf->bss->window.nr);
-}
-
 int bpf_recorder_try_link(struct bpf_recorder *recorder, pid_t pid,
 			  const struct probe_file **ret_file)
 {
@@ -379,8 +377,7 @@ int bpf_recorder_try_link(struct bpf_recorder *recorder, pid_t pid,
 	int err = 0;
 
 	while (!err && (*ret_file = next_file(recorder, &site)))
-		if (!(*ret_file)->is_given_up &&
-		    !is_left_out(recorder, &recorder->sites.watched[site - 1]))
+		if (!(*ret_file)->is_given_up && !recorder->sites.watched[site - 1].left_out)
 			err = link_file(recorder, *ret_file, pid);
 	return err;
 }

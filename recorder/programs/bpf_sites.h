@@ -10,8 +10,6 @@
 #include "recorder/bpf/bpf_recorder_shared.h"
 #include "recorder/events/record_events.h"
 
-#include <limits.h>
-
 /* Ids and types of events that have no perf event. The kernel's own ids count from 1. */
 #define BPF_FIRST_ID	(1ULL << 32)
 #define BPF_FIRST_TYPE	60000 /* types have 16 bits; tracefs uses few of them */
@@ -25,10 +23,8 @@
  * where any user can bring files. Root's files may take all. The owner of a file counts, not the
  * process that maps it: the first user of a system library would otherwise pay for all.
  */
-#define BPF_USER_SHARE	    (BPF_MAX_WATCHED / 4)
-#define BPF_USERS_SHARE	    (BPF_MAX_WATCHED / 4 * 3)
-
-#define BPF_LEFT_OUT_ALWAYS UINT_MAX
+#define BPF_USER_SHARE	(BPF_MAX_WATCHED / 4)
+#define BPF_USERS_SHARE (BPF_MAX_WATCHED / 4 * 3)
 
 /* A function, or a store in one, to watch. Its index is that of its struct bpf_site. */
 struct watched_site {
@@ -39,8 +35,7 @@ struct watched_site {
 	const struct probe *ret;
 	/* If there are any points, they are watched instead of the function. */
 	size_t first_point, nr_points;
-	/* In windows, the file is not linked in the one of this number (bpf_window.nr). */
-	unsigned int left_out; /* BPF_LEFT_OUT_ALWAYS: nor in later ones */
+	bool left_out; /* in windows: the kernel takes no probe in the file */
 };
 
 /*

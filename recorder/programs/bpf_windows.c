@@ -58,27 +58,20 @@ static bool is_to_record(const struct target *target)
 }
 
 /*
- * True if @err says that @file cannot be linked, at any process: it is left out of this window, or
- * of all if that is for good. At the start, such a file is refused instead.
+ * True if @err says that @file cannot be linked, at any process: it is left out from now on. At the
+ * start, such a file is refused instead.
  */
 static bool leave_out_file(struct bpf_recorder *recorder, const struct probe_file *file, int err)
 {
-	unsigned int nr = window_of(recorder)->nr;
-	/* What its server has may be in memory later. */
-	bool is_for_good = err != -EREMOTE;
-
-	if (nr == FIRST_WINDOW ||
-	    (is_for_good && err != -ENOTSUPP && err != -ENOEXEC && err != -EINVAL))
+	if (window_of(recorder)->nr == FIRST_WINDOW ||
+	    (err != -ENOTSUPP && err != -ENOEXEC && err != -EINVAL))
 		return false;
 	for (size_t i = 0; i < recorder->sites.nr_watched; i++)
 		if (recorder->sites.watched[i].file == file)
-			recorder->sites.watched[i].left_out =
-				is_for_good ? BPF_LEFT_OUT_ALWAYS : nr;
+			recorder->sites.watched[i].left_out = true;
 	bpf_recorder_unlink(recorder, file);
 	target_table_note_missed(bpf_recorder_target_table(recorder));
-	if (is_for_good || !recorder->has_left_out)
-		record_group_warn_left_out(file, 1, err);
-	recorder->has_left_out |= !is_for_good;
+	record_group_warn_left_out(file, 1, err);
 	return true;
 }
 

@@ -67,6 +67,16 @@ has_looks() {
 	finish_target
 }
 
+@test "FUSE: with --budget, a file that a named process has mapped is refused" {
+	serve
+	start_target maps_code --early "$PWD/served/library"
+	run -1 "$BIN/leakrec" --budget 5% -p "$RECORDED_PID" -d 0.1
+	[[ $output == *"/served/library: it is on FUSE: at each window, forks could wait for its server; leave --budget out" ]] ||
+		fail "$output"
+	go_target
+	finish_target
+}
+
 @test "FUSE: a file that a process maps later is not probed" {
 	serve
 	start_target maps_code "$PWD/served/library"
