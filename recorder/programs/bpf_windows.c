@@ -123,6 +123,7 @@ static bool link_target(struct bpf_recorder *recorder, struct target *target,
 	linking->err = err;
 	if (window_of(recorder)->nr == FIRST_WINDOW || (err == -EINTR && is_interrupted()))
 		return false;
+	target_set_linked(target, false);
 	leave_out_process(recorder, pid, linking);
 	return true;
 }
@@ -179,8 +180,9 @@ static int link_targets(struct bpf_recorder *recorder, uint64_t max_hits)
 		recorder->nr_failed = 0;
 	else if (++recorder->nr_failed == MAX_FAILED)
 		goes_on = false;
+	/* All files may be given up. */
 	if (goes_on)
-		return linking.nr;
+		return recorder->nr_links ? linking.nr : 0;
 	if (!(linking.err == -EINTR && is_interrupted()))
 		diag_error("cannot attach to %s: %s",
 			   linking.file ? linking.file->display : "a process",
@@ -217,7 +219,7 @@ double bpf_window_part(const struct bpf_recorder *recorder)
 bool bpf_window_has_new(const struct bpf_recorder *recorder)
 {
 	struct target_table *table = bpf_recorder_target_table(recorder);
-	bool has_new = recorder->has_new_file;
+	bool has_new = recorder->has_new_file || !recorder->nr_links;
 
 	for (struct target *target = NULL; !has_new && (target = target_table_next(table, target));)
 		has_new = is_to_record(target) && !target->linked;

@@ -168,6 +168,39 @@ assert_estimate() {
 	assert_estimate 20% 8 --pause-us 100
 }
 
+is_shut() {
+	own_samples window | tail -n 1 | grep -q "open=0"
+}
+
+# Prints how many samples of memory there are: one comes each second, whatever else happens.
+nr_turns() {
+	own_samples memory | wc -l
+}
+
+has_turns() {
+	(($(nr_turns) >= $1))
+}
+
+@test "budget: without a file to probe, no window is open" {
+	local nr
+
+	own_libc
+	start_churn --resting --threads 1
+	record 50%
+	go_target
+	wait_until 60 has_windows 1
+	# Opens it for writing.
+	: >>lib/libc.so.6
+	wait_until 60 grep -q "no longer recording .*/libc.so.6, which is being overwritten" leakrec.err
+	wait_until 60 has_turns $(($(nr_turns) + 1))
+	wait_until 60 is_shut
+	nr=$(own_samples window | wc -l)
+	wait_until 60 has_turns $(($(nr_turns) + 3))
+	assert_equal "opened and closed" "$(own_samples window | wc -l)" "$nr"
+	interrupt
+	finish_churn
+}
+
 @test "budget: SIGKILL leaves nothing" {
 	own_libc
 	start_churn --resting --threads 2
