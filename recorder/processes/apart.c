@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define STACK_BYTES 65536
@@ -140,4 +141,10 @@ bool apart_close_is_done(struct apart_closing *closing)
 	if (closing && is_done)
 		release(closing);
 	return is_done;
+}
+
+void apart_close_wait(struct apart_closing *closing)
+{
+	while (!apart_close_is_done(closing))
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }

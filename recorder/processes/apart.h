@@ -35,8 +35,9 @@ struct apart_closing *apart_close_begin(int *fds, size_t nr);
 
 /*
  * True if all is closed; frees @closing then. If this process ends before that, it leaves @closing
- * to the other one.
+ * to the other one. The second one waits for that.
  */
 bool apart_close_is_done(struct apart_closing *closing);
+void apart_close_wait(struct apart_closing *closing);
 
 #endif

@@ -145,17 +145,28 @@ static int add_link(struct bpf_recorder *recorder, int fd, const struct probe_fi
 	return 0;
 }
 
-void bpf_recorder_unlink(struct bpf_recorder *recorder, const struct probe_file *file)
+struct apart_closing *bpf_recorder_begin_unlink(struct bpf_recorder *recorder, size_t nr_kept,
+						const struct probe_file *file)
 {
-	size_t nr = 0;
+	int *fds = calloc(recorder->nr_links + 1, sizeof(*fds));
+	size_t nr_left = nr_kept, nr = 0;
 
-	for (size_t i = 0; i < recorder->nr_links; i++) {
-		if (recorder->links[i].file == file)
-			uprobe_link_end(recorder->links[i].fd);
+	for (size_t i = nr_kept; i < recorder->nr_links; i++) {
+		if (file && recorder->links[i].file != file)
+			recorder->links[nr_left++] = recorder->links[i];
+		else if (fds)
+			fds[nr++] = recorder->links[i].fd;
 		else
-			recorder->links[nr++] = recorder->links[i];
+			close(recorder->links[i].fd);
 	}
-	recorder->nr_links = nr;
+	recorder->nr_links = nr_left;
+	return fds ? apart_close_begin(fds, nr) : NULL;
+}
+
+void bpf_recorder_unlink(struct bpf_recorder *recorder, size_t nr_kept,
+			 const struct probe_file *file)
+{
+	apart_close_wait(bpf_recorder_begin_unlink(recorder, nr_kept, file));
 }
 
 /*
@@ -277,12 +288,6 @@ static void list_sites(const struct bpf_recorder *recorder, const struct probe_f
 	}
 }
 
-void bpf_recorder_drop_links(struct bpf_recorder *recorder, size_t nr_kept)
-{
-	while (recorder->nr_links > nr_kept)
-		uprobe_link_end(recorder->links[--recorder->nr_links].fd);
-}
-
 /* Creates all links of @file, or none. Returns 0 or a negative errno, not reported. */
 static int link_file(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid)
 {
@@ -319,7 +324,7 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 		err = create_link(recorder, file, pid, programs[i], &at);
 	}
 	if (err)
-		bpf_recorder_drop_links(recorder, nr_before);
+		bpf_recorder_unlink(recorder, nr_before, NULL);
 	return err;
 }
 

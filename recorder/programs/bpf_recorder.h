@@ -79,8 +79,16 @@ int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *con
  */
 int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file *file);
 
-/* Ends all links to @file. When it returns, the kernel has removed the breakpoints. */
-void bpf_recorder_unlink(struct bpf_recorder *recorder, const struct probe_file *file);
+/*
+ * Ends all links but the first @nr_kept: those to @file or, if that is NULL, to any. When it
+ * returns, the kernel has removed the breakpoints.
+ */
+void bpf_recorder_unlink(struct bpf_recorder *recorder, size_t nr_kept,
+			 const struct probe_file *file);
+
+/* The same, but returns at once; NULL: they are gone. */
+struct apart_closing *bpf_recorder_begin_unlink(struct bpf_recorder *recorder, size_t nr_kept,
+						const struct probe_file *file);
 
 /* Records the code size of process @pid, in pages; growth means new code. */
 void bpf_recorder_know_code(struct bpf_recorder *recorder, pid_t pid, uint64_t pages);
@@ -95,9 +103,6 @@ int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid);
 /* The same, not reported; *@ret_file: the file that could not be linked. */
 int bpf_recorder_try_link(struct bpf_recorder *recorder, pid_t pid,
 			  const struct probe_file **ret_file);
-
-/* Ends all links but the first @nr_kept. */
-void bpf_recorder_drop_links(struct bpf_recorder *recorder, size_t nr_kept);
 
 /* The file's content is changing: it has to be inspected again. */
 void bpf_recorder_forget_file(struct bpf_recorder *recorder, const struct bpf_file *file);

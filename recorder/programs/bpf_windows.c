@@ -69,7 +69,7 @@ static bool leave_out_file(struct bpf_recorder *recorder, const struct probe_fil
 	for (size_t i = 0; i < recorder->sites.nr_watched; i++)
 		if (recorder->sites.watched[i].file == file)
 			recorder->sites.watched[i].left_out = true;
-	bpf_recorder_unlink(recorder, file);
+	bpf_recorder_unlink(recorder, 0, file);
 	target_table_note_missed(bpf_recorder_target_table(recorder));
 	record_group_warn_left_out(file, 1, err);
 	return true;
@@ -115,7 +115,7 @@ static bool link_target(struct bpf_recorder *recorder, struct target *target,
 			err = -ESRCH;
 		}
 		if (err)
-			bpf_recorder_drop_links(recorder, nr_before);
+			bpf_recorder_unlink(recorder, nr_before, NULL);
 	} while (err && leave_out_file(recorder, linking->file, err));
 	linking->nr += !err;
 	if (!err || err == -ESRCH)
@@ -255,19 +255,10 @@ uint64_t bpf_window_nr_hits(const struct bpf_recorder *recorder)
 
 void bpf_window_begin_unlink(struct bpf_recorder *recorder)
 {
-	int *fds = calloc(recorder->nr_links + 1, sizeof(*fds));
 	struct realtime before = realtime_begin();
 
-	/* Without memory, they are closed one after the other, while the rings wait. */
-	for (size_t i = 0; i < recorder->nr_links; i++) {
-		if (fds)
-			fds[i] = recorder->links[i].fd;
-		else
-			close(recorder->links[i].fd);
-	}
-	recorder->unlinking = fds ? apart_close_begin(fds, recorder->nr_links) : NULL;
+	recorder->unlinking = bpf_recorder_begin_unlink(recorder, 0, NULL);
 	realtime_end(&before);
-	recorder->nr_links = 0;
 }
 
 bool bpf_window_is_unlinked(struct bpf_recorder *recorder)

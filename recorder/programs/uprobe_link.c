@@ -2,7 +2,6 @@
 #include "recorder/programs/uprobe_link.h"
 
 #include "probes/plan/probe_file.h"
-#include "recorder/processes/apart.h"
 #include "recorder/programs/bpf_programs.h"
 
 #include <errno.h>
@@ -37,17 +36,4 @@ int uprobe_link_create(const struct uprobe_link *link)
 	probe_fd_path(link->file_fd, path);
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	return fd < 0 ? -errno : fd;
-}
-
-static int call_close(void *fd)
-{
-	close(*(int *)fd);
-	return 0;
-}
-
-void uprobe_link_end(int fd)
-{
-	/* Where there can be no such process. */
-	if (apart_run(call_close, &fd) < 0)
-		close(fd);
 }

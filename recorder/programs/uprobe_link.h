@@ -23,7 +23,4 @@ struct uprobe_link {
  */
 int uprobe_link_create(const struct uprobe_link *link);
 
-/* Ends the link @fd, even if a SIGKILL comes meanwhile (apart.h). */
-void uprobe_link_end(int fd);
-
 #endif

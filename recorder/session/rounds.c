@@ -97,7 +97,7 @@ static void give_up_files(struct rounds *rounds)
 	while ((file = file_leases_next_wanted(rounds->leases))) {
 		file->is_given_up = true;
 		if (recorder)
-			bpf_recorder_unlink(recorder, file);
+			bpf_recorder_unlink(recorder, 0, file);
 		else
 			remove_events(rounds, file);
 		if (rounds->fork_follow)
