@@ -89,13 +89,12 @@ int follow_fds_add_witness(struct follow_fds *fds, pid_t tid, int *ret)
 	if (!fds->ring)
 		return 0;
 	fd = open_dummy(tid, true);
+	/* Without a witness, the thread's events stay open, which costs descriptors only. */
 	if (fd < 0)
-		return fd;
+		return fd == -ESRCH ? fd : 0;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, fds->ring_fd)) {
-		int err = -errno;
-
 		close(fd);
-		return err;
+		return 0;
 	}
 	*ret = fd;
 	return follow_fds_add(fds, &(struct follow_fd){.fd = fd, .witness = fd});

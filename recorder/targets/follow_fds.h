@@ -45,7 +45,7 @@ int follow_fds_add(struct follow_fds *fds, const struct follow_fd *event);
 
 /*
  * Opens a witness for the thread, for the events that are added next. *@ret stays the table's; it
- * is -1 if there are no witnesses. Returns 0 or a negative errno: -ESRCH if the thread has ended.
+ * is -1 if there is none. Returns 0, -ESRCH if the thread has ended, or -ENOMEM.
  */
 int follow_fds_add_witness(struct follow_fds *fds, pid_t tid, int *ret);
 

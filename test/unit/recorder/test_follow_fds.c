@@ -175,6 +175,28 @@ static void others_stay(void **state)
 	end(stays.pid);
 }
 
+static void events_without_a_witness_stay(void **state)
+{
+	int ring_fd = fds.ring_fd, event;
+	pid_t child;
+
+	skip_without_ring();
+	/* No event can share this ring. */
+	fds.ring_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	child = fork();
+	while (!child)
+		pause();
+	assert_true(child > 0 && fds.ring_fd >= 0);
+	event = follow(child);
+	close(fds.ring_fd);
+	fds.ring_fd = ring_fd;
+	end(child);
+	follow_fds_sweep(&fds);
+	assert_int_equal(fds.nr, NR_EVENTS);
+	assert_true(is_open(event));
+	assert_int_equal(follow_fds_add_witness(&fds, child, &event), -ESRCH);
+}
+
 static void swept_when_there_are_many(void **state)
 {
 	struct parent parent;
@@ -203,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(closed_after_the_last_heir, setup, teardown),
 		cmocka_unit_test_setup_teardown(others_stay, setup, teardown),
+		cmocka_unit_test_setup_teardown(events_without_a_witness_stay, setup, teardown),
 		cmocka_unit_test_setup_teardown(swept_when_there_are_many, setup, teardown),
 	};
 
