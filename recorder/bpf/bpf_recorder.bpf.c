@@ -538,6 +538,7 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	struct target *target = find_target(task->tgid);
 
 	forget_code(task->tgid);
+	forget_state_before_exec(task->tgid, old_tid);
 	/* The next window links it (bpf_window_has_new()). */
 	if (in_windows && target && old_tid != task->tgid)
 		target->linked = 0;

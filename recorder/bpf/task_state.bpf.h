@@ -72,6 +72,15 @@ int BPF_PROG(forget_state, struct task_struct *task)
 	return 0;
 }
 
+/* A thread that execs gets the id of the first one. */
+ALWAYS_INLINE void forget_state_before_exec(unsigned int tgid, unsigned int old_tid)
+{
+	unsigned long long id = (unsigned long long)tgid << 32 | old_tid;
+
+	if (has_spare_states)
+		bpf_map_delete_elem(&spare_states, &id);
+}
+
 /* The state of the current task, or NULL if there is no memory for it. */
 ALWAYS_INLINE struct task_state *state_of_task(void)
 {

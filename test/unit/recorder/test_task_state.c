@@ -2,6 +2,7 @@
 /* The table of tasks whose state is not kept with the task (task_state.bpf.h): who ends, leaves. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,12 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define PROGRAM "forget_state"
+#define AT_END	"forget_state"
+#define AT_EXEC "after_exec"
 #define TABLE	"spare_states"
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -27,7 +30,7 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 }
 
 /* Loads that program alone. */
-static struct bpf_object *load(void)
+static struct bpf_object *load(const char *name)
 {
 	struct bpf_object *object;
 	struct bpf_program *program = NULL;
@@ -37,9 +40,8 @@ static struct bpf_object *load(void)
 	object = bpf_object__open_file(TEST_BUILD_DIR "/recorder/bpf_recorder.bpf.o", NULL);
 	assert_non_null(object);
 	while ((program = bpf_object__next_program(object, program)))
-		bpf_program__set_autoload(program,
-					  strcmp(bpf_program__name(program), PROGRAM) == 0);
-	/* The program reads one variable of these, has_spare_states. */
+		bpf_program__set_autoload(program, strcmp(bpf_program__name(program), name) == 0);
+	/* The programs read has_spare_states, and find no target. */
 	while ((map = bpf_object__next_map(object, map))) {
 		size_t size = bpf_map__value_size(map);
 		void *values = malloc(size);
@@ -99,7 +101,7 @@ static void end(pid_t pid)
 
 static void an_ended_task_has_no_state(void **state)
 {
-	struct bpf_object *object = load();
+	struct bpf_object *object = load(AT_END);
 	uint64_t ended_id, living_id;
 	struct bpf_map *table;
 	struct bpf_link *link;
@@ -109,7 +111,7 @@ static void an_ended_task_has_no_state(void **state)
 	if (!object)
 		skip();
 	table = bpf_object__find_map_by_name(object, TABLE);
-	link = bpf_program__attach(bpf_object__find_program_by_name(object, PROGRAM));
+	link = bpf_program__attach(bpf_object__find_program_by_name(object, AT_END));
 	assert_non_null(link);
 	ended_id = start_task(table, &ended);
 	living_id = start_task(table, &living);
@@ -122,10 +124,61 @@ static void an_ended_task_has_no_state(void **state)
 	bpf_object__close(object);
 }
 
+/* Tells its id, and execs when it is told to. */
+static void *run_exec(void *argument)
+{
+	const int *fds = argument;
+	pid_t tid = gettid();
+	char byte;
+
+	if (write(fds[1], &tid, sizeof(tid)) == sizeof(tid) && read(fds[1], &byte, 1) == 1)
+		execl("/bin/sleep", "sleep", "1000", (char *)NULL);
+	_exit(1);
+}
+
+static void a_thread_that_execs_has_no_state(void **state)
+{
+	struct bpf_object *object = load(AT_EXEC);
+	int fds[2];
+	struct bpf_map *table;
+	struct bpf_link *link;
+	pthread_t thread;
+	uint64_t id;
+	pid_t pid, tid;
+
+	(void)state;
+	if (!object)
+		skip();
+	table = bpf_object__find_map_by_name(object, TABLE);
+	link = bpf_program__attach(bpf_object__find_program_by_name(object, AT_EXEC));
+	assert_non_null(link);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		pthread_create(&thread, NULL, run_exec, fds);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(fds[0], &tid, sizeof(tid)), sizeof(tid));
+	id = (uint64_t)pid << 32 | (uint32_t)tid;
+	add_state(table, id);
+	assert_int_equal(write(fds[0], "", 1), 1);
+	for (int i = 0; i < 1000 && has_state(table, id); i++)
+		usleep(10000);
+	end(pid);
+	assert_false(has_state(table, id));
+	close(fds[0]);
+	close(fds[1]);
+	bpf_link__destroy(link);
+	bpf_object__close(object);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ended_task_has_no_state),
+		cmocka_unit_test(a_thread_that_execs_has_no_state),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
