@@ -551,7 +551,7 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 		fork_follow->error = err;
 		target_table_end_opening(table, target, inherits);
 	}
-	/* Now, when nobody waits for it. */
+	/* After the work, in less time: the processes wait until the round ends. */
 	if (follow_fds_want_sweep(&fork_follow->fds))
 		follow_fds_sweep(&fork_follow->fds);
 }
