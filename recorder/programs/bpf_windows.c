@@ -141,7 +141,7 @@ static bool is_enough(const struct bpf_recorder *recorder, const struct linking 
 static void warn_of_rest(struct bpf_recorder *recorder, const struct linking *linking)
 {
 	if (linking->nr_rest && !recorder->has_rest)
-		diag_warn("too many busy processes to probe at once: the first window has %d, and "
+		diag_warn("too many busy processes to probe at once: a window has %d of them, and "
 			  "the others follow in turn; amounts allow for that",
 			  linking->nr);
 	recorder->has_rest |= linking->nr_rest != 0;

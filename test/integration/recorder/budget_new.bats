@@ -142,12 +142,12 @@ pids_of_first_window() {
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
 	wait_until 60 is_recording "$LEAKREC_PID"
-	wait_until 60 said "too many busy processes to probe at once: the first window has [0-9]*, and the others follow in turn"
+	wait_until 60 said "too many busy processes to probe at once: a window has [0-9]* of them, and the others follow in turn"
 	wait_until 60 has_windows 0
 	interrupt
 	kill -TERM "${pids[@]}"
 	wait "${pids[@]}" || true
 	((STATUS == 0)) || fail "$(cat leakrec.err)"
-	(($(pids_of_first_window | wc -l) <= $(sed -n 's/.*the first window has \([0-9]*\),.*/\1/p' leakrec.err))) || fail "$(cat leakrec.err)"
+	(($(pids_of_first_window | wc -l) <= $(sed -n 's/.*a window has \([0-9]*\) of them,.*/\1/p' leakrec.err))) || fail "$(cat leakrec.err)"
 	grep -q " 0 events lost" leakrec.err || fail "$(cat leakrec.err)"
 }
