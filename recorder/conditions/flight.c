@@ -142,7 +142,8 @@ static void tell_left_out(struct flight *flight)
 	    !(flight->sources.memory || flight_watches_ends(flight)))
 		return;
 	flight->told_left_out = true;
-	diag_warn("--when sees %d processes at most: there are more, and it may miss what they do",
+	diag_warn("--when sees %d processes at most: there were more, or they came too fast, and "
+		  "it may miss what they do",
 		  MEMORY_MAX_PROCESSES);
 }
 
