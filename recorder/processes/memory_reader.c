@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/close_range.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -17,31 +18,63 @@
 
 struct read_thread {
 	pthread_t thread;
-	void (*function)(void *argument);
+	sem_t has_begun, is_done;
+	bool is_busy;			  /* until somebody has waited for it */
+	void (*function)(void *argument); /* NULL: end */
 	void *argument;
 };
 
 static void *run(void *argument)
 {
-	const struct read_thread *thread = argument;
+	struct read_thread *thread = argument;
 
 	close_range(0, UINT_MAX, CLOSE_RANGE_UNSHARE);
-	thread->function(thread->argument);
-	return NULL;
+	for (;;) {
+		while (sem_wait(&thread->has_begun))
+			;
+		if (!thread->function)
+			return NULL;
+		thread->function(thread->argument);
+		sem_post(&thread->is_done);
+	}
 }
 
-struct read_thread *read_thread_begin(void (*function)(void *argument), void *argument)
+struct read_thread *read_thread_create(void)
 {
-	struct read_thread *thread = malloc(sizeof(*thread));
+	struct read_thread *thread = calloc(1, sizeof(*thread));
 
 	if (!thread)
 		return NULL;
-	*thread = (struct read_thread){.function = function, .argument = argument};
+	sem_init(&thread->has_begun, 0, 0);
+	sem_init(&thread->is_done, 0, 0);
 	if (pthread_create(&thread->thread, NULL, run, thread)) {
 		free(thread);
 		return NULL;
 	}
 	return thread;
+}
+
+bool read_thread_destroy(struct read_thread *thread)
+{
+	if (!thread)
+		return true;
+	if (!read_thread_wait(thread, 0)) {
+		/* It uses its memory, which is lost. */
+		pthread_detach(thread->thread);
+		return false;
+	}
+	read_thread_begin(thread, NULL, NULL);
+	pthread_join(thread->thread, NULL);
+	free(thread);
+	return true;
+}
+
+void read_thread_begin(struct read_thread *thread, void (*function)(void *argument), void *argument)
+{
+	thread->function = function;
+	thread->argument = argument;
+	thread->is_busy = true;
+	sem_post(&thread->has_begun);
 }
 
 bool read_thread_wait(struct read_thread *thread, uint64_t limit_ns)
@@ -52,16 +85,11 @@ bool read_thread_wait(struct read_thread *thread, uint64_t limit_ns)
 	limit_ns += (uint64_t)deadline.tv_nsec;
 	deadline.tv_sec += (time_t)(limit_ns / 1000000000);
 	deadline.tv_nsec = (long)(limit_ns % 1000000000);
-	if (pthread_clockjoin_np(thread->thread, NULL, CLOCK_MONOTONIC, &deadline))
-		return false;
-	free(thread);
+	while (thread->is_busy && sem_clockwait(&thread->is_done, CLOCK_MONOTONIC, &deadline))
+		if (errno != EINTR)
+			return false;
+	thread->is_busy = false;
 	return true;
-}
-
-void read_thread_leave(struct read_thread *thread)
-{
-	/* It uses its memory, which is lost. */
-	pthread_detach(thread->thread);
 }
 
 /* --- What it does --- */

@@ -19,19 +19,24 @@
 struct read_thread;
 
 /*
- * Runs @function with @argument in a thread without descriptors of its own or of this process: left
- * behind, it must not keep a probe. Returns NULL if that is not possible.
+ * Starts a thread without descriptors of its own or of this process: left behind, it must not keep
+ * a probe. Keep it: the kernel copies the first 64 descriptors for it, which are closed then. At
+ * such a close, NFS waits until the server has what was written. Returns NULL if there can be none.
  */
-struct read_thread *read_thread_begin(void (*function)(void *argument), void *argument);
+struct read_thread *read_thread_create(void);
 
 /*
- * Waits for it, at most @limit_ns. Returns false if it is not done, so that it still uses its
- * argument; else frees it.
+ * Ends the thread. Returns false if it is not done, so that it still uses its argument, and is left
+ * behind. NULL is fine.
  */
-bool read_thread_wait(struct read_thread *thread, uint64_t limit_ns);
+bool read_thread_destroy(struct read_thread *thread);
 
-/* Leaves it behind, with its argument. */
-void read_thread_leave(struct read_thread *thread);
+/* Runs @function with @argument in the thread, which has to be done with the last one. */
+void read_thread_begin(struct read_thread *thread, void (*function)(void *argument),
+		       void *argument);
+
+/* Waits until it is done, at most @limit_ns. Returns false if it is not. */
+bool read_thread_wait(struct read_thread *thread, uint64_t limit_ns);
 
 /* --- What it does --- */
 

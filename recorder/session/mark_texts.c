@@ -136,23 +136,31 @@ static void read_text(void *argument)
 static bool find_in_process(struct mark_texts *texts, uint64_t address)
 {
 	struct text_request *request = texts->is_stuck ? NULL : calloc(1, sizeof(*request));
-	struct read_thread *thread;
 	bool found;
 
 	if (!request)
 		return false;
 	request->pid = (pid_t)texts->record.head.pid;
 	request->address = address;
-	thread = read_thread_begin(read_text, request);
-	if (thread && !read_thread_wait(thread, READ_LIMIT_NS)) {
+	if (!texts->thread)
+		texts->thread = read_thread_create();
+	if (texts->thread)
+		read_thread_begin(texts->thread, read_text, request);
+	if (texts->thread && !read_thread_wait(texts->thread, READ_LIMIT_NS)) {
+		/* The thread uses the request, which is lost. */
 		texts->is_stuck = true;
-		read_thread_leave(thread);
 		return false;
 	}
-	found = thread && request->nr > 0 &&
+	found = texts->thread && request->nr > 0 &&
 		set_text(&texts->record, request->bytes, (size_t)request->nr);
 	free(request);
 	return found;
+}
+
+void mark_texts_deinit(struct mark_texts *texts)
+{
+	read_thread_destroy(texts->thread);
+	texts->thread = NULL;
 }
 
 static void set_unread(struct mark_record *record, uint64_t address)

@@ -23,9 +23,12 @@ struct mark_texts {
 	const struct probe_file *file; /* that @segments are of; NULL: none */
 	Elf64_Phdr segments[MARK_MAX_SEGMENTS];
 	size_t nr_segments;
-	struct mark_record record; /* the last one that was completed */
-	bool is_stuck;		   /* a process made us wait: no text is read from processes */
+	struct mark_record record;  /* the last one that was completed */
+	struct read_thread *thread; /* reads from processes; NULL: not yet */
+	bool is_stuck;		    /* a process made us wait: no text is read from processes */
 };
+
+void mark_texts_deinit(struct mark_texts *texts);
 
 /* Completes a mark that a recording program has written. */
 const struct perf_event_header *mark_texts_complete(struct mark_texts *texts,

@@ -428,6 +428,7 @@ int ring_reader_drain_samples(struct ring_reader *reader, uint64_t *ret_most_byt
 
 void ring_reader_deinit(struct ring_reader *reader)
 {
+	mark_texts_deinit(&reader->mark_texts);
 	free(reader->tasks.records);
 	reader->tasks = (struct task_records){0};
 }

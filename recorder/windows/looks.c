@@ -51,10 +51,9 @@ struct looks {
 	size_t nr;
 	uint64_t random;
 	struct candidate candidates[MAX_CANDIDATES];
-	/* What is being read; NULL: nothing. */
-	struct read_thread *thread;
-	struct look_batch *batch;
-	bool has_warned; /* it takes too long */
+	struct read_thread *thread; /* NULL: not yet */
+	struct look_batch *batch;   /* what it reads; NULL: nothing */
+	bool has_warned;	    /* it takes too long */
 };
 
 static uint64_t next_random(struct looks *looks)
@@ -74,9 +73,7 @@ int looks_create(uint64_t seed, struct looks **ret)
 
 void looks_destroy(struct looks *looks)
 {
-	if (looks && looks->batch && !read_thread_wait(looks->thread, 0))
-		read_thread_leave(looks->thread);
-	else if (looks)
+	if (looks && read_thread_destroy(looks->thread))
 		free(looks->batch);
 	free(looks);
 }
@@ -359,12 +356,15 @@ static void begin_batch(struct looks *looks, const struct target_table *table, b
 		free(batch);
 		return;
 	}
-	batch->begin_ns = now_ns;
-	looks->thread = read_thread_begin(read_batch, batch);
-	if (looks->thread)
-		looks->batch = batch;
-	else
+	if (!looks->thread)
+		looks->thread = read_thread_create();
+	if (!looks->thread) {
 		free(batch);
+		return;
+	}
+	batch->begin_ns = now_ns;
+	looks->batch = batch;
+	read_thread_begin(looks->thread, read_batch, batch);
 }
 
 static bool is_same(const struct watched_block *a, const struct watched_block *b)

@@ -74,6 +74,7 @@ static void test_process_that_is_not_there(void **state)
 struct work {
 	pthread_mutex_t held; /* until the thread may end */
 	int fd, err;
+	pid_t tid;
 };
 
 static void wait_and_use(void *argument)
@@ -82,23 +83,43 @@ static void wait_and_use(void *argument)
 
 	pthread_mutex_lock(&work->held);
 	work->err = fcntl(work->fd, F_GETFD) < 0 ? errno : 0;
+	work->tid = gettid();
 }
 
 static void test_thread_that_takes_too_long(void **state)
 {
 	struct work work = {PTHREAD_MUTEX_INITIALIZER, .fd = dup(STDOUT_FILENO)};
-	struct read_thread *thread;
+	struct work later = {PTHREAD_MUTEX_INITIALIZER, .fd = work.fd};
+	struct read_thread *thread = read_thread_create();
 
-	pthread_mutex_lock(&work.held);
-	thread = read_thread_begin(wait_and_use, &work);
 	assert_non_null(thread);
+	pthread_mutex_lock(&work.held);
+	read_thread_begin(thread, wait_and_use, &work);
 	assert_false(read_thread_wait(thread, 0));
 	assert_false(read_thread_wait(thread, 20 * MS_NS));
 	pthread_mutex_unlock(&work.held);
 	assert_true(read_thread_wait(thread, 60000 * MS_NS));
 	/* It keeps no descriptor, and does not close ours. */
 	assert_int_equal(work.err, EBADF);
+	/* It does more than one work. */
+	read_thread_begin(thread, wait_and_use, &later);
+	assert_true(read_thread_wait(thread, 60000 * MS_NS));
+	assert_int_equal(later.tid, work.tid);
+	assert_true(read_thread_destroy(thread));
 	assert_int_equal(close(work.fd), 0);
+}
+
+static void test_thread_that_is_left_behind(void **state)
+{
+	static struct work work = {PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+	struct read_thread *thread = read_thread_create();
+
+	assert_non_null(thread);
+	pthread_mutex_lock(&work.held);
+	read_thread_begin(thread, wait_and_use, &work);
+	assert_false(read_thread_destroy(thread));
+	pthread_mutex_unlock(&work.held);
+	assert_true(read_thread_destroy(NULL));
 }
 
 int main(void)
@@ -108,6 +129,7 @@ int main(void)
 		cmocka_unit_test(test_says_why_something_is_absent),
 		cmocka_unit_test(test_process_that_is_not_there),
 		cmocka_unit_test(test_thread_that_takes_too_long),
+		cmocka_unit_test(test_thread_that_is_left_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
