@@ -23,6 +23,12 @@
 #define LAST_NS	 500000000ULL
 #define STUCK_NS 5000000000ULL
 
+/*
+ * A look has the time of its writing, as readers want order (ring_reader.h). What was read so long
+ * before may not be true any more.
+ */
+#define STALE_NS (2 * STUCK_NS)
+
 #define NO_STATE ((enum look_state)0)
 
 /* malloc/malloc.c in glibc: flags in a chunk's size word, which is before its block. */
@@ -377,6 +383,7 @@ static int write_batch(struct looks *looks, struct perf_writer *writer)
 {
 	const struct look_batch *batch = looks->batch;
 	uint64_t now_ns = clock_now_ns();
+	bool is_stale = now_ns >= batch->begin_ns + STALE_NS;
 	int err = 0;
 
 	for (size_t i = 0; i < batch->nr; i++) {
@@ -388,7 +395,7 @@ static int write_batch(struct looks *looks, struct perf_writer *writer)
 		if (!is_same(block, &look->block))
 			continue;
 		block->next_ns = next_look_ns(looks, block->nr_looks, now_ns);
-		if (look->err == -EAGAIN)
+		if (is_stale || look->err == -EAGAIN)
 			continue;
 		state = state_of(block, look);
 		block->nr_looks++;
@@ -401,25 +408,22 @@ static int write_batch(struct looks *looks, struct perf_writer *writer)
 	return err;
 }
 
-/*
- * Waits for the thread, at most @limit_ns, and writes what it has found. At last, or after a while,
- * says that it takes too long.
- */
-static int end_batch(struct looks *looks, struct perf_writer *writer, uint64_t limit_ns)
+/* Waits for the thread, at most until @until_ns, and writes what it has found. */
+static int end_batch(struct looks *looks, struct perf_writer *writer, uint64_t until_ns)
 {
 	struct look_batch *batch = looks->batch;
+	uint64_t now_ns = clock_now_ns();
 	int err;
 
 	if (!batch)
 		return 0;
-	if (read_thread_wait(looks->thread, limit_ns)) {
+	if (read_thread_wait(looks->thread, until_ns > now_ns ? until_ns - now_ns : 0)) {
 		err = write_batch(looks, writer);
 		free(batch);
 		looks->batch = NULL;
 		return err;
 	}
-	if (!looks->has_warned &&
-	    (limit_ns == LAST_NS || clock_now_ns() >= batch->begin_ns + STUCK_NS)) {
+	if (!looks->has_warned && now_ns >= batch->begin_ns + STUCK_NS) {
 		diag_warn("process %d makes reads of its memory wait: no blocks are looked at "
 			  "meanwhile",
 			  (int)__atomic_load_n(&batch->pid, __ATOMIC_RELAXED));
@@ -431,10 +435,14 @@ static int end_batch(struct looks *looks, struct perf_writer *writer, uint64_t l
 int looks_take(struct looks *looks, const struct target_table *table, struct perf_writer *writer,
 	       bool at_all)
 {
-	int err = end_batch(looks, writer, at_all ? LAST_NS : 0);
+	const uint64_t now_ns = clock_now_ns(), last_ns = now_ns + LAST_NS;
+	int err = end_batch(looks, writer, at_all ? last_ns : 0);
 
-	if (err || looks->batch)
-		return err;
-	begin_batch(looks, table, at_all);
-	return end_batch(looks, writer, at_all ? LAST_NS : BRIEF_NS);
+	if (!err && !looks->batch) {
+		begin_batch(looks, table, at_all);
+		err = end_batch(looks, writer, at_all ? last_ns : now_ns + BRIEF_NS);
+	}
+	if (at_all && looks->batch && !looks->has_warned)
+		diag_warn("some blocks were not looked at again: reading them took too long");
+	return err;
 }

@@ -35,9 +35,10 @@ void looks_choose(struct looks *looks, const struct held_blocks *held,
 		  const struct target_table *table, uint64_t from_ns);
 
 /*
- * Looks at the blocks whose time has come, or at all. If reading them takes too long, the next call
- * writes what was seen. Those that are gone are not looked at again,
- * nor those of processes that have left @table. Returns 0 or the writer's error.
+ * Looks at the blocks whose time has come, or at all, which takes half a second at most. If reading
+ * them takes too long, a later call writes what was seen, unless that is long ago. Those that are
+ * gone are not looked at again, nor those of processes that have left @table. Returns 0 or the
+ * writer's error.
  */
 int looks_take(struct looks *looks, const struct target_table *table, struct perf_writer *writer,
 	       bool at_all);

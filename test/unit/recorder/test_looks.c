@@ -7,6 +7,7 @@
 #include "recorder/output/own_samples.h"
 #include "recorder/windows/looks.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,6 +48,17 @@ int perf_writer_add(struct perf_writer *writer, const char *bytes, size_t size, 
 	memcpy(&look.allocated_ns, bytes + 64 + 8 * LOOK_ALLOCATED, 8);
 	written[nr_written++] = look;
 	return 0;
+}
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+/* What memory_reader.c reads with waits until @held is free. */
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_local,
+			 const struct iovec *remote, unsigned long nr_remote, unsigned long flags)
+{
+	pthread_mutex_lock(&held);
+	pthread_mutex_unlock(&held);
+	return syscall(SYS_process_vm_readv, pid, local, nr_local, remote, nr_remote, flags);
 }
 
 struct fixture {
@@ -251,6 +265,32 @@ static void test_chunk_of_another_size(void **state)
 	assert_int_equal(state_of(*state, block), LOOK_GONE);
 }
 
+/* The end waits only so long; what comes later is written then. */
+static void test_reads_that_take_too_long(void **state)
+{
+	int told = memfd_create("told", MFD_CLOEXEC), before = dup(STDERR_FILENO);
+	char *block = calloc(1, BYTES), text[512] = "";
+
+	assert_non_null(block);
+	note_block(*state, 100, (uintptr_t)block, BYTES, SITE);
+	choose(*state, 1);
+	assert_true(dup2(told, STDERR_FILENO) >= 0);
+	pthread_mutex_lock(&held);
+	take(*state);
+	assert_int_equal(nr_written, 0);
+	pthread_mutex_unlock(&held);
+	assert_true(dup2(before, STDERR_FILENO) >= 0);
+	assert_true(pread(told, text, sizeof(text) - 1, 0) > 0);
+	assert_non_null(strstr(text, "some blocks were not looked at again"));
+	/* That is not known so soon. */
+	assert_null(strstr(text, "makes reads of its memory wait"));
+	take(*state);
+	assert_int_equal(nr_written, 2);
+	close(before);
+	close(told);
+	free(block);
+}
+
 static void test_process_that_has_ended(void **state)
 {
 	struct fixture *fixture = *state;
@@ -314,6 +354,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_chunk_freed_before_the_first_look, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_chunk_of_another_size, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reads_that_take_too_long, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_process_that_has_ended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_prefers_sites_evenly, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_takes_a_bounded_part_of_each_window, set_up,
