@@ -201,6 +201,32 @@ has_turns() {
 	finish_churn
 }
 
+# has_links N: true if leakrec has so many links now. A process has two, for its libc.
+has_links() {
+	(($(grep -ls uprobe_multi "/proc/$LEAKREC_PID/fdinfo/"* | wc -l) == $1))
+}
+
+@test "budget: a quiet program's window ends for a process that could not be probed when it began" {
+	local hard nr room=0
+
+	start_target new_in_window fork
+	record 100%
+	wait_until 60 has_links 2
+	hard=$(prlimit --pid "$LEAKREC_PID" --nofile --output HARD --noheadings)
+	# Room for these links, for the count of transfers, and for the child's memory.
+	for ((nr = 0; room < 4; nr++)); do
+		[[ -e /proc/$LEAKREC_PID/fd/$nr ]] && ! grep -qs uprobe_multi "/proc/$LEAKREC_PID/fdinfo/$nr" || room=$((room + 1))
+	done
+	prlimit --pid "$LEAKREC_PID" --nofile="$nr:"
+	go_target
+	wait_until 60 grep -q "are not recorded in some windows: cannot attach to " leakrec.err
+	prlimit --pid "$LEAKREC_PID" --nofile="$hard:"
+	wait_until 60 has_links 4
+	interrupt
+	kill -TERM "$RECORDED_PID"
+	wait "$TARGET_PID" || true
+}
+
 @test "budget: SIGKILL leaves nothing" {
 	own_libc
 	start_churn --resting --threads 2
