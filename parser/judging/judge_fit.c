@@ -21,6 +21,12 @@ static double arrival_s(const struct judge *judge, uint64_t time_ns)
 	return (double)(time_ns > zero_ns ? time_ns - zero_ns : 0) / NS_PER_S;
 }
 
+/* In windows, only a young age is known of some blocks, whenever they came. */
+static bool is_suspect(const struct judge *judge, const struct heap_block *block, double min_age_ns)
+{
+	return (double)judge_age_ns(judge, block) >= min_age_ns;
+}
+
 /*
  * Returns the time after which the program was idle: what came then is no part of its work. A site
  * whose arrivals go on was not idle.
@@ -84,7 +90,7 @@ static void collect_suspects(struct judge *judge, struct site_verdict *verdict, 
 			start_ns = view->start_ns;
 		if (view->end_ns > end_ns)
 			end_ns = view->end_ns;
-		if ((double)judge_age_ns(judge, block) < min_age_ns)
+		if (!is_suspect(judge, block, min_age_ns))
 			continue;
 		judge->arrivals[nr++] = (struct arrival){
 			.time_s = arrival_s(judge, time_ns),
@@ -143,7 +149,8 @@ static size_t collect_ages(struct judge *judge, size_t process, const struct pro
 		double age_s = process_age_s(judge, block);
 
 		if (age_s > process_views_life_s(&judge->views, index, min_age_ns, until_s) ||
-		    (process != ALL_PROCESSES && process != index))
+		    (process != ALL_PROCESSES && process != index) ||
+		    !is_suspect(judge, block, min_age_ns))
 			continue;
 		judge->arrivals[nr++] = (struct arrival){
 			.time_s = clock ? process_clock_at(clock, age_s) : age_s,
@@ -168,7 +175,8 @@ static size_t find_grower(struct judge *judge, double min_age_ns, double until_s
 		double life_s = process_views_life_s(views, index, min_age_ns, until_s);
 		double age_s = process_age_s(judge, block);
 
-		judge->nr_of[index] += age_s >= life_s / 2 && age_s <= life_s;
+		judge->nr_of[index] += age_s >= life_s / 2 && age_s <= life_s &&
+				       is_suspect(judge, block, min_age_ns);
 		if (judge->nr_of[index] > judge->nr_of[grower])
 			grower = index;
 	}
@@ -200,7 +208,7 @@ static bool has_grower(struct judge *judge, const struct process_clock *clock, d
 		double age_s = process_age_s(judge, block);
 
 		nr_all += age_s >= life_s / 2 && age_s <= life_s &&
-			  (double)judge_age_ns(judge, block) >= min_age_ns;
+			  is_suspect(judge, block, min_age_ns);
 	}
 	/* One more than was seen: the others may do so rarely. */
 	expected = others_s > 0 ? (double)(nr_all - nr + 1) / others_s * life_s / 2 : 0;

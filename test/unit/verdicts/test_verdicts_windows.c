@@ -53,17 +53,52 @@ static void add_stayer(uint32_t stack_id, pid_t pid, uint64_t time_ns)
 	add(stack_id, pid, 1000, (double)(time_ns - START) / (double)SECOND, FOREVER);
 }
 
-/* Where the others load something, one leaks 8 blocks a second: one in each sixth window. */
+/* A block that outlived its window; what is at its address later may be another one. */
+static void add_unproven(uint32_t stack_id, pid_t pid, uint64_t time_ns)
+{
+	add_stayer(stack_id, pid, time_ns);
+	followed[input.nr_held - 1].nr_untouched = 0;
+}
+
+/*
+ * Where the others load something, one leaks 8 blocks a second: one in each sixth window. Its
+ * unproven blocks say nothing.
+ */
 static void the_rate_of_one_process_is_not_that_of_the_sample(void **state)
 {
 	for (uint64_t i = 0; i < 1000; i++)
 		add_stayer(1, 2 + (pid_t)(i % 5), START + 1 + i * (WINDOW_NS / 2000));
-	for (uint64_t i = 0; i < 100; i += 6)
-		add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 2);
+	for (uint64_t i = 0; i < 100; i++) {
+		if (i % 6 == 0)
+			add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 2);
+		add_unproven(1, 1, START + i * SECOND + WINDOW_NS / 2);
+	}
 	assert_int_equal(verdicts_init(&verdicts, &input), 0);
 	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
 	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 7, 10);
 	assert_in_range(verdicts.sites[0].rate.bytes_per_s, 7000, 10000);
+}
+
+/* Process 2 begins in second 10. */
+static struct process_life life_of(const void *context, pid_t pid, uint64_t time_ns)
+{
+	return (struct process_life){.start_ns = pid == 2 ? START + 10 * SECOND : 0};
+}
+
+/* Process 1 loads six blocks. The others have ended, and their addresses are in use again. */
+static void unproven_blocks_of_a_new_process_are_no_growth(void **state)
+{
+	input.process_life = life_of;
+	for (uint64_t i = 0; i < 100; i++) {
+		if (i < 6)
+			add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 2);
+		for (size_t k = 0; k < 4; k++)
+			add_unproven(1, i >= 10 && k % 2 ? 2 : 1,
+				     START + i * SECOND + WINDOW_NS / 2);
+	}
+	add_stayer(2, 1, START + 99 * SECOND + WINDOW_NS / 2);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdict_of(1)->verdict, VERDICT_STARTUP);
 }
 
 /*
@@ -192,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WINDOWED(the_rate_of_one_process_is_not_that_of_the_sample),
+		WINDOWED(unproven_blocks_of_a_new_process_are_no_growth),
 		WINDOWED(what_is_in_flight_is_no_growth),
 		WINDOWED(what_is_in_flight_hides_no_leak),
 		WINDOWED(a_quiet_time_hides_no_leak),
