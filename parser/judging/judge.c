@@ -196,26 +196,35 @@ static enum verdict judge_kept(const struct judge *judge, const struct site_verd
 	return VERDICT_UNCLEAR;
 }
 
-static void init_survival(struct judge *judge, const struct site *site,
+/* Returns whether it is known how long the blocks of @site live that are freed. */
+static bool init_survival(struct judge *judge, const struct site *site,
 			  struct site_verdict *verdict)
 {
+	if (!site->frees)
+		return false;
 	if (!judge->input->observed) {
 		survival_init(&judge->survival, site, site_stats_origin(judge->input->sites),
 			      judge->input->end_ns);
-		return;
+		return true;
 	}
 	survival_init_windows(&judge->survival, site, judge->ages, judge->has_in_flight);
+	verdict->stays = judge->survival.stays;
+	/* All ends that were seen may be of blocks that were in flight. */
+	if (judge->survival.tail_ns <= 0) {
+		verdict->median_s = verdict->p99_s = -1;
+		return false;
+	}
 	/* Short lives are seen more often than long ones. */
 	verdict->median_s = survival_quantile(&judge->survival, 0.5) / NS_PER_S;
 	verdict->p99_s = survival_quantile(&judge->survival, 0.99) / NS_PER_S;
-	verdict->stays = judge->survival.stays;
+	return true;
 }
 
 void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		  struct site_verdict *verdict, struct judged_ages *ret)
 {
 	const struct site *site = verdict->site;
-	bool freed = site->frees > 0, few, few_moments;
+	bool freed, few, few_moments;
 	struct fit fit;
 	double kept;
 	float lowest = 1;
@@ -230,11 +239,12 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		followed_clock_init(&judge->clock, judge->input->observed, site,
 				    site_stats_origin(judge->input->sites), judge->input->end_ns);
 	judge_find_in_flight(judge);
-	*ret = (struct judged_ages){.ordinary = freed ? judge->ordinary : NULL};
+	*ret = (struct judged_ages){0};
 	look_at_blocks(judge, verdict);
 	judge_certainty_of(judge, verdict);
+	freed = init_survival(judge, site, verdict);
 	if (freed) {
-		init_survival(judge, site, verdict);
+		ret->ordinary = judge->ordinary;
 		ret->suspect_ns = suspect_age_ns(judge, &lowest);
 	}
 	/* Younger ones have not had enough looks. */

@@ -75,8 +75,8 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	write_seconds(out, since_start(report, site->first_ns), true);
 	write_seconds(out, since_start(report, site->last_ns), true);
 	write_seconds(out, verdict->oldest_s, true);
-	write_seconds(out, verdict->median_s, site->frees > 0);
-	write_seconds(out, verdict->p99_s, site->frees > 0);
+	write_seconds(out, verdict->median_s, verdict->median_s >= 0);
+	write_seconds(out, verdict->p99_s, verdict->p99_s >= 0);
 	write_seconds(out, verdict->rate.blocks_per_s, verdict->has_rate);
 	write_seconds(out, verdict->rate.bytes_per_s, verdict->has_rate);
 	write_field(out, frame ? frame->name : NULL);

@@ -302,8 +302,8 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	write_time(out, "first_s", report->analysis, site->first_ns);
 	write_time(out, "last_s", report->analysis, site->last_ns);
 	write_double(out, "oldest_s", verdict->oldest_s, false);
-	write_double(out, "median_lifetime_s", verdict->median_s, !site->frees);
-	write_double(out, "p99_lifetime_s", verdict->p99_s, !site->frees);
+	write_double(out, "median_lifetime_s", verdict->median_s, verdict->median_s < 0);
+	write_double(out, "p99_lifetime_s", verdict->p99_s, verdict->p99_s < 0);
 	write_rate(out, verdict);
 	fprintf(out, "\"exited\":%s,\n \"frames\":[", verdict->exited ? "true" : "false");
 	for (size_t i = 0; i < stack->nr; i++) {

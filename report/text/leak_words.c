@@ -155,8 +155,10 @@ static void write_windowed_lifetimes(FILE *out, const struct site_verdict *verdi
 	if (verdict->stays < 0) {
 		fputs(", none of them freed", out);
 	} else {
-		fprintf(out, ", about %.3g %% stay; of the others half freed within ",
-			100 * verdict->stays);
+		fprintf(out, ", about %.3g %% stay", 100 * verdict->stays);
+	}
+	if (verdict->median_s >= 0) {
+		fputs("; of the others half freed within ", out);
 		fputs(quantity_duration(verdict->median_s).text, out);
 		fputs(", 99 % within ", out);
 		fputs(quantity_duration(verdict->p99_s).text, out);

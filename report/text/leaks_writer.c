@@ -272,7 +272,7 @@ static void write_site_statistics(FILE *out, const struct analysis *analysis,
 		" oldest=%.9g firm_blocks=%" PRIu64 " suspect_blocks=%" PRIu64
 		" suspect_bytes=%" PRIu64,
 		verdict->oldest_s, firm_blocks, verdict->suspect_blocks, verdict->suspect_bytes);
-	if (site->frees)
+	if (verdict->median_s >= 0)
 		fprintf(out, " median=%.3g p99=%.3g", verdict->median_s, verdict->p99_s);
 	leaks_write_rate(out, verdict);
 	if (verdict->exited)

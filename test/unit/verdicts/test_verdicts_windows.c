@@ -160,6 +160,20 @@ static void what_is_in_flight_hides_no_leak(void **state)
 	assert_in_range(verdicts.sites[0].stays * 1e4, 150, 250);
 }
 
+/* All ends that were seen are of blocks in flight. They do not tell how long the others live. */
+static void ends_in_flight_hide_no_leak(void **state)
+{
+	for (uint64_t i = 0; i < 100; i++) {
+		add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 100 * (i * 37 % 100));
+		add_gone(START + i * SECOND + WINDOW_NS);
+		add_stayer(1, 1, START + i * SECOND + WINDOW_NS);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+	assert_true(verdicts.sites[0].median_s < 0);
+	assert_true(verdicts.blocks[0].ordinary < 0);
+}
+
 /* One window of 50 s, then short ones. */
 static void begin_with_a_long_window(void)
 {
@@ -230,6 +244,7 @@ int main(void)
 		WINDOWED(unproven_blocks_of_a_new_process_are_no_growth),
 		WINDOWED(what_is_in_flight_is_no_growth),
 		WINDOWED(what_is_in_flight_hides_no_leak),
+		WINDOWED(ends_in_flight_hide_no_leak),
 		WINDOWED(a_quiet_time_hides_no_leak),
 		WINDOWED(one_block_in_flight_is_not_overdue),
 		WINDOWED(one_block_that_was_not_in_flight_is_overdue),
