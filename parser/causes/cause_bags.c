@@ -111,19 +111,26 @@ bool cause_is_weak(const struct site_verdict *verdict)
 static void adopt_one(struct cause_finder *finder, struct site_verdict *site, enum verdict verdict,
 		      const struct judged_ages *ages)
 {
+	double stand_for = 0;
+
+	judge_use_sample_of(finder->judge, site->site);
 	site->verdict = verdict;
 	site->has_rate = false;
 	site->suspect_blocks = site->suspect_bytes = 0;
 	for (size_t k = 0; k < site->held_blocks; k++) {
 		uint32_t index = finder->verdicts->order[site->first + k];
 		const struct heap_block *block = &finder->input->held[index];
+		struct block_verdict *judged = &finder->verdicts->blocks[index];
 		bool is_suspect = (double)judge_age_ns(finder->judge, block) >= ages->suspect_ns;
 
-		finder->verdicts->blocks[index].verdict =
-			(uint8_t)(is_suspect ? verdict : VERDICT_NOT_YET);
+		judged->verdict = (uint8_t)(is_suspect ? verdict : VERDICT_NOT_YET);
+		judged->stands_for = (float)judge_stands_for(finder->judge, block);
+		stand_for += is_suspect ? judged->stands_for : 0;
 		site->suspect_blocks += is_suspect;
 		site->suspect_bytes += is_suspect ? block->size_bytes : 0;
 	}
+	if (site->suspect_blocks)
+		site->stands_for = stand_for / (double)site->suspect_blocks;
 }
 
 /* The sites take the verdict of all blocks together. */

@@ -81,6 +81,13 @@ static uint64_t age_before_ns(const struct judge *judge, const struct heap_block
 	return time_ns < start_ns ? start_ns - time_ns : 0;
 }
 
+void judge_use_sample_of(struct judge *judge, const struct site *site)
+{
+	if (judge->input->observed)
+		followed_clock_init(&judge->clock, judge->input->observed, site,
+				    site_stats_origin(judge->input->sites), judge->input->end_ns);
+}
+
 double judge_stands_for(const struct judge *judge, const struct heap_block *block)
 {
 	if (!judge->input->observed)
@@ -235,9 +242,7 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 	verdict->stands_for = 1;
 	verdict->stays = -1;
 	verdict->in_windows = judge->input->observed != NULL;
-	if (judge->input->observed)
-		followed_clock_init(&judge->clock, judge->input->observed, site,
-				    site_stats_origin(judge->input->sites), judge->input->end_ns);
+	judge_use_sample_of(judge, site);
 	judge_find_in_flight(judge);
 	*ret = (struct judged_ages){0};
 	look_at_blocks(judge, verdict);

@@ -47,6 +47,12 @@ uint64_t judge_age_ns(const struct judge *judge, const struct heap_block *block)
  */
 double judge_stands_for(const struct judge *judge, const struct heap_block *block);
 
+/*
+ * Makes judge_stands_for() count by the share of @site's blocks that is in the sample. What was in
+ * flight stays as it was judged last.
+ */
+void judge_use_sample_of(struct judge *judge, const struct site *site);
+
 /* What could explain that the block seems held: bits of enum doubt. */
 unsigned int judge_doubts(const struct judge *judge, const struct heap_block *block,
 			  const struct site *site);

@@ -174,6 +174,37 @@ static void ends_in_flight_hide_no_leak(void **state)
 	assert_true(verdicts.blocks[0].ordinary < 0);
 }
 
+/* main(), a function that leaks, and one of each stack. */
+static int functions_of(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max, size_t *ret_nr)
+{
+	ret[0] = 1;
+	ret[1] = 2;
+	ret[2] = 100 + stack_id;
+	*ret_nr = 3;
+	return 0;
+}
+
+/* Three blocks do not tell that some were in flight, those of 100 stacks do. A tenth are older. */
+static void what_is_in_flight_of_a_cause_is_no_amount_of_its_stacks(void **state)
+{
+	double stand_for = 0;
+
+	input.functions_of = functions_of;
+	for (uint32_t i = 0; i < 100; i++)
+		for (uint32_t k = 0; k < 3; k++)
+			add_stayer(1 + (i + 33 * k) % 100, 1,
+				   START + i * SECOND +
+					   WINDOW_NS / 4 * (k == 0 && i % 10 < 3 ? 1 : 3));
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_causes, 1);
+	assert_int_equal(verdicts.causes[0].verdict.verdict, VERDICT_GROWTH);
+	assert_int_equal(verdicts.causes[0].verdict.suspect_blocks, 30);
+	for (size_t i = 0; i < verdicts.nr_blocks; i++)
+		stand_for += verdicts.blocks[i].stands_for;
+	/* Each of 30 stands for 50 windows' time, and for as many that came later in the window. */
+	assert_in_range(stand_for, 2800, 3200);
+}
+
 /* One window of 50 s, then short ones. */
 static void begin_with_a_long_window(void)
 {
@@ -245,6 +276,7 @@ int main(void)
 		WINDOWED(what_is_in_flight_is_no_growth),
 		WINDOWED(what_is_in_flight_hides_no_leak),
 		WINDOWED(ends_in_flight_hide_no_leak),
+		WINDOWED(what_is_in_flight_of_a_cause_is_no_amount_of_its_stacks),
 		WINDOWED(a_quiet_time_hides_no_leak),
 		WINDOWED(one_block_in_flight_is_not_overdue),
 		WINDOWED(one_block_that_was_not_in_flight_is_overdue),
