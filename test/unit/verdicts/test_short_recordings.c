@@ -24,7 +24,8 @@ static void a_slow_start_shows_no_leak(void **state)
 {
 	input.end_ns = input.start_ns + SECOND * 2 / 5;
 	for (size_t i = 0; i < 100; i++) {
-		double time_s = 0.04 * (double)(i / 10) + 0.0002 * (double)(i % 10);
+		size_t turn = i / 10;
+		double time_s = 0.04 * (double)turn + 0.0002 * (double)(i % 10);
 
 		add(1, 1, 64, time_s, FOREVER);
 		add(2, 1, 64, time_s, i % 5 ? 0.000002 : FOREVER);
