@@ -219,7 +219,7 @@ double bpf_window_part(const struct bpf_recorder *recorder)
 bool bpf_window_has_new(const struct bpf_recorder *recorder)
 {
 	struct target_table *table = bpf_recorder_target_table(recorder);
-	bool has_new = recorder->has_new_file || !recorder->nr_links;
+	bool has_new = recorder->has_new_file;
 
 	for (struct target *target = NULL; !has_new && (target = target_table_next(table, target));)
 		has_new = is_to_record(target) && !target->linked;

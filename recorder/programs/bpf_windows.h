@@ -38,7 +38,7 @@ int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *
  */
 double bpf_window_part(const struct bpf_recorder *recorder);
 
-/* True if there is a process or a file that the open window has no links for, or if it has none. */
+/* True if there is a process or a file that the open window has no links for. */
 bool bpf_window_has_new(const struct bpf_recorder *recorder);
 
 /* Lets the window last until @max_hits from now. */

@@ -6,6 +6,7 @@
 #include "common/perf_disk.h"
 #include "common/scope.h"
 #include "recorder/events/event_removal.h"
+#include "recorder/programs/bpf_windows.h"
 #include "probes/elf/analysis_limit.h"
 
 #include <errno.h>
@@ -96,6 +97,9 @@ static void give_up_files(struct rounds *rounds)
 		return;
 	while ((file = file_leases_next_wanted(rounds->leases))) {
 		file->is_given_up = true;
+		/* What its processes do from now on is not seen. The next window has the others. */
+		if (recorder && recorder->in_windows)
+			bpf_window_close(recorder);
 		if (recorder)
 			bpf_recorder_unlink(recorder, 0, file);
 		else

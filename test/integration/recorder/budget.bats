@@ -181,19 +181,32 @@ has_turns() {
 	(($(nr_turns) >= $1))
 }
 
+is_open() {
+	own_samples window | tail -n 1 | grep -q "open=1"
+}
+
+# Prints when the last window was opened or closed, in ns.
+last_bound_ns() {
+	own_samples window | sed -n '$s/^ *\([0-9]*\)\.\([0-9]*\):.*/\1\2/p'
+}
+
 @test "budget: without a file to probe, no window is open" {
-	local nr
+	local nr given_ns bound_ns
 
 	own_libc
 	start_churn --resting --threads 1
 	record 50%
 	go_target
-	wait_until 60 has_windows 1
-	# Opens it for writing.
+	wait_until 60 is_open
+	# Opens it for writing, when its probes are gone.
 	: >>lib/libc.so.6
+	given_ns=$(python3 -c 'import time; print(time.monotonic_ns())')
 	wait_until 60 grep -q "no longer recording .*/libc.so.6, which is being overwritten" leakrec.err
 	wait_until 60 has_turns $(($(nr_turns) + 1))
 	wait_until 60 is_shut
+	# What is not probed is not observed.
+	bound_ns=$(last_bound_ns)
+	((bound_ns <= given_ns)) || fail "closed at $bound_ns, and the probes were gone at $given_ns"
 	nr=$(own_samples window | wc -l)
 	wait_until 60 has_turns $(($(nr_turns) + 3))
 	assert_equal "opened and closed" "$(own_samples window | wc -l)" "$nr"

@@ -70,6 +70,32 @@ said() {
 	end_when has_leaks
 }
 
+monotonic_ns() {
+	python3 -c 'import time; print(time.monotonic_ns())'
+}
+
+# has_closed FROM_NS TO_NS: true if a window has closed in that time.
+has_closed() {
+	perf script -i stream.data --ns -F time,event,trace 2>/dev/null |
+		awk -v from="$1" -v to="$2" '/leakrec:window: .*open=0/ { sub(/:/, "", $1); t = $1 * 1e9; found = found || (t >= from && t <= to) }
+			END { exit !found }'
+}
+
+@test "budget: a quiet program's window ends when one of its files is overwritten" {
+	local from_ns to_ns
+
+	cp "$TARGETS/lib/libpool_allocator.so" .
+	start_target new_in_window load "$PWD/libpool_allocator.so"
+	begin
+	wait_until 60 has_leaks
+	from_ns=$(monotonic_ns)
+	# Opens it for writing, when its probes are gone. Those of the C library stay.
+	: >>libpool_allocator.so
+	to_ns=$(monotonic_ns)
+	end_when has_closed "$from_ns" "$to_ns"
+	grep -q "no longer recording .*/libpool_allocator.so, which is being overwritten" leakrec.err || fail "$(cat leakrec.err)"
+}
+
 @test "budget: a quiet program that another thread replaces is recorded, too" {
 	start_target new_in_window exec
 	begin
