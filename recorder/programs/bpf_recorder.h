@@ -47,6 +47,7 @@ struct bpf_recorder {
 	bool has_rest;			 /* it was said that a window lacks processes */
 	unsigned int nr_failed;		 /* windows in a row for which nothing could be linked */
 	bool has_left_out;		 /* it was said that some windows lack a process */
+	bool has_left_out_file;		 /* it was said that all later windows lack a file */
 	bool has_headless;		 /* a process was left out: its first thread has ended */
 	struct apart_closing *unlinking; /* the links of the last window; NULL: they are gone */
 	struct bpf_link *counter;	 /* of transfers; NULL: they are not counted now */

@@ -70,7 +70,7 @@ static bool leave_out_file(struct bpf_recorder *recorder, const struct probe_fil
 		if (recorder->sites.watched[i].file == file)
 			recorder->sites.watched[i].left_out = true;
 	bpf_recorder_unlink(recorder, 0, file);
-	target_table_note_missed(bpf_recorder_target_table(recorder));
+	recorder->has_left_out_file = true;
 	record_group_warn_left_out(file, 1, err);
 	return true;
 }
@@ -79,7 +79,6 @@ static bool leave_out_file(struct bpf_recorder *recorder, const struct probe_fil
 static void leave_out_process(struct bpf_recorder *recorder, pid_t pid,
 			      const struct linking *linking)
 {
-	target_table_note_missed(bpf_recorder_target_table(recorder));
 	if (!recorder->has_left_out)
 		diag_warn("process %d, and maybe others, are not recorded in some windows: cannot "
 			  "attach to %s: %s",

@@ -55,7 +55,8 @@ static bool may_miss(const struct session *session)
 	return session->fork_follow.error || session->events.nr_left_out ||
 	       session->rounds.nr_overwritten ||
 	       (session->recorder &&
-		(session->recorder->nr_unlinked || session->recorder->has_headless)) ||
+		(session->recorder->nr_unlinked || session->recorder->has_headless ||
+		 session->recorder->has_left_out || session->recorder->has_left_out_file)) ||
 	       context_breakers_nr_unguarded(&session->events.breakers) ||
 	       (session->backpressure && backpressure_may_miss(session->backpressure));
 }

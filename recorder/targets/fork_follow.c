@@ -546,8 +546,6 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 				   "thread ends: %s; children are not recorded, and events may be "
 				   "missing",
 				   strerror(-err));
-		if (err)
-			target_table_note_missed(table);
 		fork_follow->error = err;
 		target_table_end_opening(table, target, inherits);
 	}

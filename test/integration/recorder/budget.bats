@@ -236,6 +236,7 @@ has_links() {
 	prlimit --pid "$LEAKREC_PID" --nofile="$hard:"
 	wait_until 60 has_links 4
 	interrupt
+	! grep -q 'continued before its child' leakrec.err || fail "$(cat leakrec.err)"
 	kill -TERM "$RECORDED_PID"
 	wait "$TARGET_PID" || true
 }
