@@ -295,9 +295,9 @@ void backpressure_destroy(struct backpressure *backpressure)
 	free(backpressure);
 }
 
-void backpressure_add_target(struct backpressure *backpressure, pid_t pid, bool linked)
+bool backpressure_add_target(struct backpressure *backpressure, pid_t pid, bool linked)
 {
-	target_table_add_process(backpressure->table, pid, linked);
+	return target_table_add_process(backpressure->table, pid, linked);
 }
 
 void backpressure_set_role(struct backpressure *backpressure, pid_t pid, enum target_role role)

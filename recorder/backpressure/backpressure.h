@@ -44,8 +44,11 @@ int backpressure_create(const struct record_config *config, struct target_table 
  */
 void backpressure_destroy(struct backpressure *backpressure);
 
-/* Adds a process that is recorded from now on. @linked: by links. */
-void backpressure_add_target(struct backpressure *backpressure, pid_t pid, bool linked);
+/*
+ * Adds a process that is recorded from now on. @linked: by links. Returns false if there is no room
+ * for it: it is never stopped, and programs do not know it.
+ */
+bool backpressure_add_target(struct backpressure *backpressure, pid_t pid, bool linked);
 
 /*
  * Handles a FORK or EXIT record: without BPF, backpressure adds or removes the child. It does not

@@ -53,7 +53,7 @@ static int round_ms(const struct session *session, int longest_ms)
 static bool may_miss(const struct session *session)
 {
 	return session->fork_follow.error || session->events.nr_left_out ||
-	       session->rounds.nr_overwritten ||
+	       session->rounds.nr_overwritten || session->nr_without_entry ||
 	       (session->recorder &&
 		(session->recorder->nr_unlinked || session->recorder->has_headless ||
 		 session->recorder->has_left_out || session->recorder->has_left_out_file)) ||

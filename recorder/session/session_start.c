@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/proc/process_namespace.h"
 #include "common/proc/process_stat.h"
+#include "common/quantity.h"
 #include "common/scope.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/events/attach.h"
@@ -100,6 +101,37 @@ static int check_identities(const struct session *session)
 	return 0;
 }
 
+/*
+ * Adds the processes to the target table. Done before the events are opened: backpressure then
+ * knows the children that inherit some.
+ */
+static int add_targets(struct session *session)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < session->nr_pids && session->backpressure; i++)
+		nr += !backpressure_add_target(session->backpressure, session->pids[i],
+					       session->recorder != NULL);
+	session->nr_without_entry = nr;
+	if (!nr)
+		return 0;
+	/* There, what is not in the table gets no probes. */
+	if (session->options->budget ||
+	    (session->recorder && session->recorder->by == RECORD_BY_SINGLE)) {
+		diag_error("cannot record so many processes: the table has no room for %zu of "
+			   "them; name fewer, or record %s",
+			   nr,
+			   session->options->budget ? "without --budget" : "with --perf-events");
+		return -E2BIG;
+	}
+	diag_warn(
+		"%zu process%s no room in the table: %s", nr, quantity_word(nr, " has", "es have"),
+		session->recorder
+			? "their children and later files are not recorded, and they are not stopped"
+			: "they are not stopped, so their events may be lost");
+	return 0;
+}
+
 /* Attaches programs or perf events to the processes. They record nothing yet. */
 static int attach(struct session *session)
 {
@@ -111,13 +143,9 @@ static int attach(struct session *session)
 		err = file_leases_take_all(&session->leases, &session->own_probes);
 	if (err)
 		return err;
-	/*
-	 * Done before the events are opened: backpressure then knows the children that inherit
-	 * some.
-	 */
-	for (size_t i = 0; i < session->nr_pids && session->backpressure; i++)
-		backpressure_add_target(session->backpressure, session->pids[i],
-					session->recorder != NULL);
+	err = add_targets(session);
+	if (err)
+		return err;
 	err = exempt_processes_exempt(session->backpressure, options->output, session->pids,
 				      options->nr_pids ? session->nr_pids : 0);
 	if (err)

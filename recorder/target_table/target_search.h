@@ -68,15 +68,17 @@ TARGET_INLINE struct target *target_table_add(struct target_table *table, unsign
 	if (target || tgid <= TARGET_INIT)
 		return target;
 	for (int i = 0; i < TARGET_MAX_SEARCH; i++) {
+		unsigned int slot = (target_slot(tgid) + i) & (TARGET_TABLE_SIZE - 1);
 		unsigned long long old;
 
-		target = &table->targets[(target_slot(tgid) + i) & (TARGET_TABLE_SIZE - 1)];
+		target = &table->targets[slot];
 		old = target->tgid;
 		if ((old && old != TARGET_REMOVED) ||
 		    __sync_val_compare_and_swap(&target->tgid, old, TARGET_CLAIMED) != old)
 			continue;
 		/* A program may have set marks after the previous process was removed. */
 		target_clear(target);
+		table->groups[slot / TARGET_GROUP_SIZE] = 1;
 		__sync_lock_test_and_set(&target->tgid, (unsigned long long)tgid);
 		return target;
 	}

@@ -15,25 +15,29 @@ struct target *target_table_next(struct target_table *table, const struct target
 {
 	size_t i = after ? (size_t)(after - table->targets) + 1 : 0;
 
-	for (; i < TARGET_TABLE_SIZE; i++)
-		if (target_is_process(table->targets[i].tgid))
+	while (i < TARGET_TABLE_SIZE) {
+		if (!table->groups[i / TARGET_GROUP_SIZE])
+			i = (i / TARGET_GROUP_SIZE + 1) * TARGET_GROUP_SIZE;
+		else if (target_is_process(table->targets[i].tgid))
 			return &table->targets[i];
+		else
+			i++;
+	}
 	return NULL;
 }
 
-void target_table_add_process(struct target_table *table, pid_t pid, bool linked)
+bool target_table_add_process(struct target_table *table, pid_t pid, bool linked)
 {
 	struct target *target = target_table_add(table, (unsigned int)pid);
 	struct process_stat status;
 
-	if (!target) {
-		target_table_note_missed(table);
-		return;
-	}
+	if (!target)
+		return false;
 	if (table->blind && process_stat_read(pid, &status) == 0)
 		target_set_start_time(target, status.start_time_ticks);
 	if (linked)
 		target->linked = 1;
+	return true;
 }
 
 void target_set_linked(struct target *target, bool linked)

@@ -17,10 +17,8 @@
 /* Returns the process's entry after @after (NULL: the first one), or NULL. */
 struct target *target_table_next(struct target_table *table, const struct target *after);
 
-/*
- * Adds a process. @linked: it is recorded through links. Where there is no room, events are missed.
- */
-void target_table_add_process(struct target_table *table, pid_t pid, bool linked);
+/* Adds a process. @linked: it is recorded through links. Returns false if there is no room. */
+bool target_table_add_process(struct target_table *table, pid_t pid, bool linked);
 
 /*
  * In windows: the open one has its links. The exec of another thread, or another process in the

@@ -12,8 +12,10 @@
 
 #include <stdbool.h>
 
-#define TARGET_TABLE_SIZE 1024 /* a power of two */
-#define TARGET_MAX_SEARCH 16   /* entries that one search looks at */
+/* Some 2,000 processes have room: each finds an entry in its search. Powers of two. */
+#define TARGET_TABLE_SIZE 4096
+#define TARGET_GROUP_SIZE 64 /* entries that a walk passes at once if none was ever used */
+#define TARGET_MAX_SEARCH 16 /* entries that one search looks at */
 
 /*
  * Values of target.tgid that no process has: the entry is free again; the entry is being filled in.
@@ -96,6 +98,8 @@ enum target_forks {
 
 struct target_table {
 	struct target targets[TARGET_TABLE_SIZE];
+	/* 1: one of these entries is used, or was. The watchdog walks the table all the time. */
+	unsigned char groups[TARGET_TABLE_SIZE / TARGET_GROUP_SIZE];
 	unsigned long long limit_bytes; /* of a ring, past which targets are stopped; 0: never */
 	/* Past this, others than fillers are stopped, too; 0: all are alike. */
 	unsigned long long limit_others_bytes;

@@ -111,13 +111,13 @@ static int by_rank(const void *a, const void *b)
 
 /* Lists the blocks of the window; of very many, a random part. Returns how many it lists. */
 static size_t list_candidates(struct looks *looks, const struct held_blocks *held,
-			      const struct target_table *table, uint64_t from_ns)
+			      struct target_table *table, uint64_t from_ns)
 {
 	const struct held_block *block;
 	size_t nr_seen = 0;
 
-	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
-		unsigned long long tgid = table->targets[i].tgid;
+	for (struct target *target = NULL; (target = target_table_next(table, target));) {
+		unsigned long long tgid = target->tgid;
 		size_t at = 0;
 
 		while (target_is_process(tgid) &&
@@ -148,8 +148,8 @@ static void watch(struct looks *looks, const struct candidate *candidate)
 	};
 }
 
-void looks_choose(struct looks *looks, const struct held_blocks *held,
-		  const struct target_table *table, uint64_t from_ns)
+void looks_choose(struct looks *looks, const struct held_blocks *held, struct target_table *table,
+		  uint64_t from_ns)
 {
 	struct candidate *all = looks->candidates;
 	size_t nr = list_candidates(looks, held, table, from_ns);
@@ -284,14 +284,6 @@ static void read_batch(void *argument)
 	memory_reader_close(&reader);
 }
 
-static bool target_is_known(const struct target_table *table, pid_t pid)
-{
-	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++)
-		if (table->targets[i].tgid == (unsigned long long)pid)
-			return true;
-	return false;
-}
-
 /* What a look has found. NO_STATE: the process is gone, or cannot be read. */
 static enum look_state state_of(struct watched_block *block, const struct look *look)
 {
@@ -343,14 +335,14 @@ static void drop_marked(struct looks *looks)
 }
 
 /* Has the thread read the blocks whose time has come. */
-static void begin_batch(struct looks *looks, const struct target_table *table, bool at_all)
+static void begin_batch(struct looks *looks, struct target_table *table, bool at_all)
 {
 	uint64_t now_ns = clock_now_ns();
 	struct look_batch *batch;
 
 	for (size_t i = 0; i < looks->nr; i++)
 		if ((at_all || now_ns >= looks->blocks[i].next_ns) &&
-		    !target_is_known(table, looks->blocks[i].pid))
+		    !target_table_find(table, (unsigned int)looks->blocks[i].pid))
 			looks->blocks[i].pid = 0;
 	drop_marked(looks);
 	batch = calloc(1, sizeof(*batch) + looks->nr * sizeof(batch->looks[0]));
@@ -432,7 +424,7 @@ static int end_batch(struct looks *looks, struct perf_writer *writer, uint64_t u
 	return 0;
 }
 
-int looks_take(struct looks *looks, const struct target_table *table, struct perf_writer *writer,
+int looks_take(struct looks *looks, struct target_table *table, struct perf_writer *writer,
 	       bool at_all)
 {
 	const uint64_t now_ns = clock_now_ns(), last_ns = now_ns + LAST_NS;

@@ -31,8 +31,8 @@ void looks_destroy(struct looks *looks); /* NULL is fine */
  * of each call site, then a second one, and so on; in a site each has the same chance. They replace
  * others at random if there are too many.
  */
-void looks_choose(struct looks *looks, const struct held_blocks *held,
-		  const struct target_table *table, uint64_t from_ns);
+void looks_choose(struct looks *looks, const struct held_blocks *held, struct target_table *table,
+		  uint64_t from_ns);
 
 /*
  * Looks at the blocks whose time has come, or at all, which takes half a second at most. If reading
@@ -40,7 +40,7 @@ void looks_choose(struct looks *looks, const struct held_blocks *held,
  * gone are not looked at again, nor those of processes that have left @table. Returns 0 or the
  * writer's error.
  */
-int looks_take(struct looks *looks, const struct target_table *table, struct perf_writer *writer,
+int looks_take(struct looks *looks, struct target_table *table, struct perf_writer *writer,
 	       bool at_all);
 
 /* How many blocks are looked at. */

@@ -28,14 +28,16 @@ double cpu_part_of_thread(void)
 	return (double)nr_cpus / (double)nr_ready;
 }
 
-uint64_t process_counts_read(struct process_counts *counts, const struct target_table *table,
+uint64_t process_counts_read(struct process_counts *counts, struct target_table *table,
 			     count_of_process_fn *count_of)
 {
-	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
-		unsigned long long tgid = table->targets[i].tgid;
+	for (struct target *target = NULL; (target = target_table_next(table, target));) {
+		size_t i = (size_t)(target - table->targets);
+		unsigned long long tgid = target->tgid;
 		bool is_new = counts->seen[i].tgid != tgid;
 		uint64_t now;
 
+		/* It may have ended just now. */
 		if (!target_is_process(tgid))
 			continue;
 		now = count_of((pid_t)tgid);

@@ -24,7 +24,7 @@ struct process_counts {
  * Returns what the processes of @table have done since the first call. A process that begins after
  * that counts from its begin on; the last moments of one that has ended are missing.
  */
-uint64_t process_counts_read(struct process_counts *counts, const struct target_table *table,
+uint64_t process_counts_read(struct process_counts *counts, struct target_table *table,
 			     count_of_process_fn *count_of);
 
 /* The CPU time of @pid, with all its threads, in ns. */

@@ -49,7 +49,7 @@ static uint64_t helpers_ns(void)
 
 static struct budget_meter read_meter(struct windows *windows)
 {
-	const struct target_table *table = bpf_recorder_target_table(windows->recorder);
+	struct target_table *table = bpf_recorder_target_table(windows->recorder);
 	const struct bpf_window_hits hits = bpf_window_hits(windows->recorder);
 	uint64_t now_ns = clock_now_ns();
 	uint64_t live_ns = windows->of.live_parser ? cpu_clock_of(windows->of.live_parser) : 0;
@@ -79,7 +79,7 @@ static void update(struct windows *windows)
 
 static struct pace_meter read_work(struct windows *windows)
 {
-	const struct target_table *table = bpf_recorder_target_table(windows->recorder);
+	struct target_table *table = bpf_recorder_target_table(windows->recorder);
 	const struct bpf_window_hits hits = bpf_window_hits(windows->recorder);
 
 	return (struct pace_meter){

@@ -113,6 +113,44 @@ static void a_full_table_adds_nothing(void **state)
 	assert_null(target_table_find(table, same_slot(PID, TARGET_MAX_SEARCH)));
 }
 
+/* Ids as a machine has them that has run for long: anywhere below the highest one of 64 bits. */
+#define MAX_PID	     4194304
+#define NR_PROCESSES 1000
+
+static void a_thousand_processes_have_room(void **state)
+{
+	struct target_table *table = *state;
+	size_t nr_added = 0, nr_met = 0;
+	uint32_t random = 1;
+
+	while (nr_added < NR_PROCESSES) {
+		unsigned int pid;
+
+		random = random * 1664525 + 1013904223;
+		pid = random % (MAX_PID - 300) + 300;
+		if (target_table_find(table, pid))
+			continue;
+		assert_true(target_table_add_process(table, (pid_t)pid, true));
+		assert_non_null(target_table_find(table, pid));
+		nr_added++;
+	}
+	for (struct target *target = NULL; (target = target_table_next(table, target));)
+		nr_met++;
+	assert_int_equal(nr_met, NR_PROCESSES);
+}
+
+static void who_has_no_room_is_told(void **state)
+{
+	struct target_table *table = *state;
+
+	for (int i = 0; i < TARGET_MAX_SEARCH; i++)
+		assert_true(target_table_add_process(table, (pid_t)same_slot(PID, i), true));
+	assert_false(
+		target_table_add_process(table, (pid_t)same_slot(PID, TARGET_MAX_SEARCH), true));
+	/* That is not what went on too soon. */
+	assert_int_equal(table->missed, 0);
+}
+
 static void __attribute__((noreturn)) wait_forever(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -436,6 +474,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_entries_of_a_process_are_removed, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_full_table_adds_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thousand_processes_have_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_has_no_room_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(overdue_stops_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_up_work_has_a_limit_of_its_own, setup,
 						teardown),
