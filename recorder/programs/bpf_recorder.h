@@ -49,7 +49,7 @@ struct bpf_recorder {
 	bool has_left_out;		 /* it was said that some windows lack a process */
 	bool has_left_out_file;		 /* it was said that all later windows lack a file */
 	bool has_headless;		 /* a process was left out: its first thread has ended */
-	struct apart_closing *unlinking; /* the links of the last window; NULL: they are gone */
+	struct apart_closing *unlinking; /* links of the last window, or of a file; NULL: gone */
 	struct bpf_link *counter;	 /* of transfers; NULL: they are not counted now */
 };
 

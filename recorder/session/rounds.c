@@ -5,8 +5,6 @@
 #include "common/diag.h"
 #include "common/perf_disk.h"
 #include "common/scope.h"
-#include "recorder/events/event_removal.h"
-#include "recorder/programs/bpf_windows.h"
 #include "probes/elf/analysis_limit.h"
 
 #include <errno.h>
@@ -72,53 +70,11 @@ static void drain_meanwhile(void *context)
 		backpressure_continue_ready(rounds->backpressure);
 }
 
-static void remove_events(struct rounds *rounds, struct probe_file *file)
-{
-	struct probe_set set = {.files = file, .nr_files = 1};
-
-	if (rounds->backpressure)
-		backpressure_remove_file(rounds->backpressure, rounds->reader.events, file);
-	record_events_remove_file(rounds->reader.events, file);
-	/* The kernel has removed the breakpoints when it lets go of the events. */
-	probe_set_unregister(&set);
-}
-
-/*
- * Removes the probes of files that are about to be overwritten. Processes that map the new content
- * would crash (file_leases.h).
- */
-static void give_up_files(struct rounds *rounds)
-{
-	struct bpf_recorder *recorder = rounds->reader.recorder;
-	struct probe_file *file;
-
-	/* The probes of a window are being removed: files are given back only when that is done. */
-	if (recorder && recorder->unlinking)
-		return;
-	while ((file = file_leases_next_wanted(rounds->leases))) {
-		file->is_given_up = true;
-		/* What its processes do from now on is not seen. The next window has the others. */
-		if (recorder && recorder->in_windows)
-			bpf_window_close(recorder);
-		if (recorder)
-			bpf_recorder_unlink(recorder, 0, file);
-		else
-			remove_events(rounds, file);
-		if (rounds->fork_follow)
-			fork_follow_give_up(rounds->fork_follow, file);
-		if (rounds->dlopen_watch)
-			dlopen_watch_forget(rounds->dlopen_watch, file);
-		file_leases_give(rounds->leases, file);
-		rounds->nr_overwritten++;
-		diag_note("no longer recording %s, which is being overwritten", file->display);
-	}
-}
-
 /* Does the set-up work that processes wait for. Returns 0 or the writer's error. */
 static int serve_targets(struct rounds *rounds)
 {
 	context_breakers_serve(&rounds->reader.events->breakers);
-	give_up_files(rounds);
+	given_up_serve(&rounds->given_up);
 	if (rounds->fork_follow)
 		fork_follow_serve(rounds->fork_follow);
 	if (rounds->dlopen_watch) {
@@ -174,6 +130,8 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 		return -ENOMEM;
 	if (rounds->dlopen_watch && dlopen_watch_is_waiting(rounds->dlopen_watch))
 		timeout_ms = 0;
+	if (given_up_is_busy(&rounds->given_up) && timeout_ms > GIVEN_UP_ASK_MS)
+		timeout_ms = GIVEN_UP_ASK_MS;
 
 	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
 		for (size_t i = 0; i < groups[g]->nr_rings; i++) {
@@ -192,7 +150,10 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 	/* For marks and scans, poll() only wakes up in time; others read the descriptors. */
 	fds[nr + 2] = (struct pollfd){rounds->marks_fd, POLLIN, 0};
 	fds[nr + 3] = (struct pollfd){context_breakers_fd(&reader->events->breakers), POLLIN, 0};
-	fds[nr + 4] = (struct pollfd){rounds->leases->fd, POLLIN, 0};
+	fds[nr + 4] = (struct pollfd){-1, POLLIN, 0};
+	/* Who waits for another file waits on. */
+	if (!given_up_is_busy(&rounds->given_up))
+		fds[nr + 4].fd = rounds->given_up.leases->fd;
 	fds[nr + 5] = (struct pollfd){rounds->scan->signal_fd, POLLIN, 0};
 	fds[nr + 6] = (struct pollfd){heap_scan_lines_fd(rounds->scan), POLLIN, 0};
 	fds[nr + 7] = (struct pollfd){filter ? side_filter_fd(filter) : -1, POLLIN, 0};

@@ -15,14 +15,14 @@
 #include "recorder/session/ring_reader.h"
 #include "recorder/targets/dlopen_watch.h"
 #include "recorder/targets/fork_follow.h"
+#include "recorder/targets/given_up.h"
 
 struct rounds {
 	struct ring_reader reader;
 	struct backpressure *backpressure; /* or NULL */
 	struct fork_follow *fork_follow;   /* or NULL */
 	struct dlopen_watch *dlopen_watch; /* or NULL */
-	struct file_leases *leases;
-	size_t nr_overwritten; /* files that are not recorded any more */
+	struct given_up given_up;
 	struct memory_samples *memory;
 	struct process_ends *ends; /* or NULL */
 	uint64_t most_bytes;	   /* what the fullest perf ring held in the last round */

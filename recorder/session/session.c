@@ -63,6 +63,7 @@ static int remove_probes(struct session *session)
 	record_events_close(&session->events);
 	err_follow = fork_follow_close(&session->fork_follow);
 	backpressure_destroy(session->backpressure);
+	given_up_leave(&session->rounds.given_up);
 	bpf_recorder_destroy(session->recorder);
 	/* The first signal only sets the deadline. The next one ends the waiting at once. */
 	if (session->interrupted_ns)

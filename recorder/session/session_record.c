@@ -53,7 +53,7 @@ static int round_ms(const struct session *session, int longest_ms)
 static bool may_miss(const struct session *session)
 {
 	return session->fork_follow.error || session->events.nr_left_out ||
-	       session->rounds.nr_overwritten || session->nr_without_entry ||
+	       session->rounds.given_up.nr || session->nr_without_entry ||
 	       (session->recorder &&
 		(session->recorder->nr_unlinked || session->recorder->has_headless ||
 		 session->recorder->has_left_out || session->recorder->has_left_out_file)) ||
@@ -387,12 +387,20 @@ static void init_rounds(struct session *session)
 	rounds->ends = flight_ends(&session->flight);
 	rounds->marks_fd = session->marks.fd;
 	rounds->scan = &session->heap_scan;
-	rounds->leases = &session->leases;
 	rounds->backpressure = session->backpressure;
 	if (session->recorder && !session_is_system_wide(session) && !session->options->budget)
 		rounds->fork_follow = &session->fork_follow;
 	if (session->recorder && !session->options->config.no_heap)
 		rounds->dlopen_watch = &session->dlopen_watch;
+	rounds->given_up = (struct given_up){
+		.leases = &session->leases,
+		.events = &session->events,
+		.recorder = session->recorder,
+		.backpressure = session->backpressure,
+		/* Without links, it has the events of all processes, though it follows no fork. */
+		.fork_follow = session->recorder ? &session->fork_follow : NULL,
+		.dlopen_watch = rounds->dlopen_watch,
+	};
 }
 
 /* Writes what is in memory, if there is a reason. Returns 0 or a negative errno, reported. */
