@@ -179,33 +179,51 @@ int output_file_redirect(const char *path)
 	return -err;
 }
 
-int output_check_room(int fd)
+int output_check_room(int fd, uint64_t freed_bytes)
 {
 	struct statvfs fs;
 	struct stat st;
-	uint64_t nr;
+	uint64_t nr, needed;
 
 	/* Some file systems do not tell. Devices store nothing. */
-	if (fstat(fd, &st) < 0 || S_ISCHR(st.st_mode) || fstatvfs(fd, &fs) < 0 || !fs.f_blocks)
+	if (fstat(fd, &st) < 0 || S_ISCHR(st.st_mode) || fstatvfs(fd, &fs) < 0 || !fs.f_blocks ||
+	    !fs.f_frsize)
 		return 0;
 	nr = geteuid() == 0 ? fs.f_bfree : fs.f_bavail;
-	return nr * fs.f_frsize < MIN_ROOM_BYTES ? -ENOSPC : 0;
-}
-
-int output_file_open_kept(const char *path)
-{
-	_cleanup_close_ int fd = open_at(AT_FDCWD, path, path, true);
-	int err = fd < 0 ? 0 : output_check_room(fd);
-
-	if (!err)
-		return steal_fd(fd);
-	diag_error("cannot write %s: %s", path, strerror(-err));
-	return err;
+	/* In blocks: a large disk, or one that does not tell, has more bytes than a number can. */
+	needed = MIN_ROOM_BYTES / fs.f_frsize + 1;
+	return nr < needed && nr + freed_bytes / fs.f_frsize < needed ? -ENOSPC : 0;
 }
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* What output_file_begin() frees: @path takes the place of @path.old. */
+static uint64_t bytes_to_be_freed(int fd, const char *path)
+{
+	_cleanup_free_ char *old = NULL;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 ||
+	    asprintf(&old, "%s.old", path) < 0)
+		return 0;
+	return lstat(old, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1
+		       ? (uint64_t)st.st_blocks * 512
+		       : 0;
+}
+
+int output_file_open_kept(const char *path)
+{
+	_cleanup_close_ int fd = open_at(AT_FDCWD, path, path, true);
+	int err = fd < 0 ? 0 : output_check_room(fd, bytes_to_be_freed(fd, path));
+
+	if (!err)
+		return steal_fd(fd);
+	diag_error("cannot write %s: %s", path, strerror(-err));
+	output_file_drop_empty(fd, path);
+	return err;
 }
 
 /* Renames @name in @dir_fd to @name.old, if it is still the file @kept. */
@@ -226,24 +244,32 @@ static int set_aside(int dir_fd, const char *name, const struct stat *kept)
 	return renameat(dir_fd, name, dir_fd, old) < 0 ? -errno : 0;
 }
 
+/* Opens the directory of @path: one for all steps, even if the path to it changes. */
+static int open_dir_of(const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	int fd = copy ? open(dirname(copy), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	return fd < 0 ? -errno : fd;
+}
+
 int output_file_begin(int fd, const char *path)
 {
-	_cleanup_free_ char *for_dir = strdup(path), *for_name = strdup(path);
+	_cleanup_free_ char *for_name = strdup(path);
 	_cleanup_close_ int dir_fd = -1, new_fd = -1;
 	const char *name;
 	struct stat st;
 	int err;
 
-	if (!for_dir || !for_name)
+	if (!for_name)
 		return -ENOMEM;
 	name = basename(for_name);
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return 0;
-	/* One directory for all steps, even if the path to it changes. */
-	dir_fd = open(dirname(for_dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
-	err = dir_fd < 0 ? -errno : set_aside(dir_fd, name, &st);
+	dir_fd = open_dir_of(path);
+	err = dir_fd < 0 ? dir_fd : set_aside(dir_fd, name, &st);
 	if (err) {
 		diag_error("cannot keep the old %s as %s.old: %s", path, path, strerror(-err));
 		return err;
@@ -254,6 +280,19 @@ int output_file_begin(int fd, const char *path)
 	if (new_fd < 0)
 		return new_fd;
 	return dup3(new_fd, fd, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+void output_file_drop_empty(int fd, const char *path)
+{
+	_cleanup_free_ char *for_name = strdup(path);
+	_cleanup_close_ int dir_fd = open_dir_of(path);
+	const char *name = for_name ? basename(for_name) : NULL;
+	struct stat ours, named;
+
+	if (name && dir_fd >= 0 && fstat(fd, &ours) == 0 && S_ISREG(ours.st_mode) &&
+	    ours.st_size == 0 && fstatat(dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    is_same_file(&ours, &named))
+		unlinkat(dir_fd, name, 0);
 }
 
 int output_file_open_at(int dir_fd, const char *dir, const char *name)

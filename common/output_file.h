@@ -9,6 +9,7 @@
 #define LEAKTOOLS_COMMON_OUTPUT_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Opens @path for reading and writing, truncates it, sets O_CLOEXEC. A new file has mode 0600, an
@@ -31,10 +32,17 @@ int output_file_open_kept(const char *path);
 int output_file_begin(int fd, const char *path);
 
 /*
- * Returns -ENOSPC, not reported, if the disk of the file or directory @fd has no room for a
- * recording's head, so that this is known before a probe is placed; else 0. Quotas are not seen.
+ * Removes what either has made at @path if nothing was written to it: a recording that failed
+ * leaves no empty file. Does nothing if another file is there by now.
  */
-int output_check_room(int fd);
+void output_file_drop_empty(int fd, const char *path);
+
+/*
+ * Returns -ENOSPC, not reported, if the disk of the file or directory @fd has no room for a
+ * recording's head, so that this is known before a probe is placed; else 0. @freed_bytes: what
+ * files have there that the recording is about to remove. Quotas are not seen.
+ */
+int output_check_room(int fd, uint64_t freed_bytes);
 
 /*
  * Opens the directory @path to put files into. A missing one is made, with mode 0700, and belongs

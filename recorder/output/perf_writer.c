@@ -572,6 +572,9 @@ void perf_writer_destroy(struct perf_writer *writer)
 		compressor_destroy(writer->change.compressor);
 		byte_buffer_deinit(&writer->change.ids);
 	}
+	/* Segments have names of their own in messages, and remove what is empty themselves. */
+	if (!writer->pipe_format)
+		output_file_drop_empty(writer->fd, writer->name);
 	close(writer->fd);
 	byte_buffer_deinit(&writer->head);
 	free(writer);

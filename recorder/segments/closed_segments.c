@@ -75,13 +75,13 @@ int closed_segments_list(struct closed_segments *segments, int dir_fd, uint32_t 
 	return err;
 }
 
-/* True if the oldest segment must go. */
-static bool is_too_much(const struct closed_segments *segments, const struct segment_limits *limits,
+/* True if the segment must go when it is the oldest one, of those that have so many bytes. */
+static bool is_too_much(const struct closed_segment *oldest, const struct segment_limits *limits,
 			uint64_t bytes, uint64_t now_ns)
 {
 	if (limits->bytes && bytes > CLOSED_SHARE(limits->bytes))
 		return true;
-	return limits->age_ns && now_ns - segments->list[0].end_ns > limits->age_ns;
+	return limits->age_ns && now_ns - oldest->end_ns > limits->age_ns;
 }
 
 static int remove_file(const struct closed_segment *segment, int dir_fd)
@@ -99,11 +99,11 @@ static uint64_t counted_bytes(const struct closed_segment *segment)
 	return segment->bytes > MIN_COUNTED_BYTES ? segment->bytes : MIN_COUNTED_BYTES;
 }
 
-int closed_segments_drop(struct closed_segments *segments, const struct segment_limits *limits,
-			 int dir_fd)
+/* How many of the oldest ones are beyond @limits. */
+static size_t nr_beyond(struct closed_segments *segments, const struct segment_limits *limits)
 {
 	uint64_t bytes = 0, now_ns = clock_ns(CLOCK_REALTIME);
-	int err;
+	size_t nr = 0;
 
 	for (size_t i = 0; i < segments->nr; i++) {
 		bytes += counted_bytes(&segments->list[i]);
@@ -111,11 +111,29 @@ int closed_segments_drop(struct closed_segments *segments, const struct segment_
 		if (segments->list[i].end_ns > now_ns)
 			segments->list[i].end_ns = now_ns;
 	}
-	while (segments->nr && is_too_much(segments, limits, bytes, now_ns)) {
-		err = remove_file(&segments->list[0], dir_fd);
+	while (nr < segments->nr && is_too_much(&segments->list[nr], limits, bytes, now_ns))
+		bytes -= counted_bytes(&segments->list[nr++]);
+	return nr;
+}
+
+uint64_t closed_segments_beyond(struct closed_segments *segments,
+				const struct segment_limits *limits)
+{
+	uint64_t bytes = 0;
+
+	for (size_t nr = nr_beyond(segments, limits); nr > 0; nr--)
+		bytes += segments->list[nr - 1].bytes;
+	return bytes;
+}
+
+int closed_segments_drop(struct closed_segments *segments, const struct segment_limits *limits,
+			 int dir_fd)
+{
+	for (size_t nr = nr_beyond(segments, limits); nr > 0; nr--) {
+		int err = remove_file(&segments->list[0], dir_fd);
+
 		if (err)
 			return err;
-		bytes -= counted_bytes(&segments->list[0]);
 		memmove(segments->list, segments->list + 1,
 			--segments->nr * sizeof(*segments->list));
 	}

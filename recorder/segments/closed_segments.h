@@ -46,6 +46,10 @@ int closed_segments_add(struct closed_segments *segments, struct segment_name na
  */
 int closed_segments_list(struct closed_segments *segments, int dir_fd, uint32_t *recording);
 
+/* How many bytes closed_segments_drop() would free. */
+uint64_t closed_segments_beyond(struct closed_segments *segments,
+				const struct segment_limits *limits);
+
 /* Removes the oldest ones beyond @limits. Returns 0 or a negative errno: that of the first one. */
 int closed_segments_drop(struct closed_segments *segments, const struct segment_limits *limits,
 			 int dir_fd);

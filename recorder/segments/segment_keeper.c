@@ -287,10 +287,20 @@ static int open_dir(struct segment_keeper *keeper)
 	return err;
 }
 
+/* Returns -ENOSPC if the disk is full. The thread removes what is beyond the limits first of all.
+ */
+static int check_room(struct segment_keeper *keeper)
+{
+	return keeper->output
+		       ? 0
+		       : output_check_room(keeper->dir_fd, closed_segments_beyond(&keeper->closed,
+										  &keeper->limits));
+}
+
 /* Makes the first segment, empty. */
 static int make_first(struct segment_keeper *keeper, int *ret_fd)
 {
-	int err = keeper->output ? 0 : output_check_room(keeper->dir_fd), fd;
+	int err = check_room(keeper), fd;
 	char name[SEGMENT_NAME_BYTES];
 
 	segment_name_format(keeper->current, name);

@@ -13,11 +13,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#define SOMEBODY 12345
+#define SOMEBODY    12345
+
+#define BLOCK_BYTES 4096
+
+/* What the disk says. */
+static struct statvfs disk;
+
+int fstatvfs(int fd, struct statvfs *ret)
+{
+	*ret = disk;
+	return 0;
+}
 
 static char dir[] = "/tmp/leaktools-output-XXXXXX";
 
@@ -37,6 +49,8 @@ static int tear_down(void **state)
 
 static int start_anew(void **state)
 {
+	disk = (struct statvfs){
+		.f_frsize = BLOCK_BYTES, .f_blocks = 1000, .f_bfree = 900, .f_bavail = 800};
 	unsetenv("SUDO_UID");
 	unsetenv("SUDO_GID");
 	unlink("out");
@@ -222,6 +236,90 @@ static void nothing_of_others_is_lost_for_it(void **state)
 	close(fd);
 }
 
+static void a_full_disk_is_refused(void **state)
+{
+	disk.f_bfree = disk.f_bavail = 1;
+	assert_int_equal(output_file_open_kept("out"), -ENOSPC);
+	assert_int_equal(access("out", F_OK), -1);
+	put("out", "old", 0600);
+	assert_int_equal(output_file_open_kept("out"), -ENOSPC);
+	assert_holds("out", "old");
+}
+
+/* Puts a file of so many blocks. */
+static void put_blocks(const char *name, size_t nr)
+{
+	const char block[BLOCK_BYTES] = "x";
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
+	assert_int_equal(fsync(fd), 0);
+	close(fd);
+}
+
+/* The older recording goes before the first byte is written. */
+static void a_disk_is_not_full_that_will_have_room(void **state)
+{
+	int fd;
+
+	disk.f_bfree = disk.f_bavail = 1;
+	put_blocks("out.old", 100);
+	/* Nothing takes its place. */
+	assert_int_equal(output_file_open_kept("out"), -ENOSPC);
+	put("out", "old", 0600);
+	fd = output_file_open_kept("out");
+	assert_true(fd >= 0);
+	assert_int_equal(output_file_begin(fd, "out"), 0);
+	close(fd);
+	assert_holds("out.old", "old");
+	/* That is too little. */
+	put("out", "another", 0600);
+	assert_int_equal(output_file_open_kept("out"), -ENOSPC);
+}
+
+static void a_disk_that_does_not_tell_is_taken(void **state)
+{
+	int fd;
+
+	/* So many bytes are 0 in 64 bits. */
+	disk.f_blocks = disk.f_bfree = disk.f_bavail = UINT64_MAX / BLOCK_BYTES + 1;
+	fd = output_file_open_kept("out");
+	assert_true(fd >= 0);
+	close(fd);
+	disk.f_frsize = 0;
+	fd = output_file_open_kept("out");
+	assert_true(fd >= 0);
+	close(fd);
+	disk = (struct statvfs){.f_frsize = BLOCK_BYTES};
+	fd = output_file_open_kept("out");
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void only_an_empty_file_of_ours_is_dropped(void **state)
+{
+	int fd = output_file_open_kept("out");
+
+	assert_int_equal(rename("out", "made"), 0);
+	put("out", "", 0600);
+	output_file_drop_empty(fd, "out");
+	assert_int_equal(access("out", F_OK), 0);
+	assert_int_equal(rename("made", "out"), 0);
+	assert_int_equal(write(fd, "new", 3), 3);
+	output_file_drop_empty(fd, "out");
+	assert_holds("out", "new");
+	assert_int_equal(ftruncate(fd, 0), 0);
+	output_file_drop_empty(fd, "out");
+	assert_int_equal(access("out", F_OK), -1);
+	close(fd);
+	fd = output_file_open_kept("/dev/null");
+	output_file_drop_empty(fd, "/dev/null");
+	assert_int_equal(access("/dev/null", F_OK), 0);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +332,10 @@ int main(void)
 		cmocka_unit_test_setup(an_old_recording_is_kept, start_anew),
 		cmocka_unit_test_setup(an_empty_file_is_made_anew, start_anew),
 		cmocka_unit_test_setup(nothing_of_others_is_lost_for_it, start_anew),
+		cmocka_unit_test_setup(a_full_disk_is_refused, start_anew),
+		cmocka_unit_test_setup(a_disk_is_not_full_that_will_have_room, start_anew),
+		cmocka_unit_test_setup(a_disk_that_does_not_tell_is_taken, start_anew),
+		cmocka_unit_test_setup(only_an_empty_file_of_ours_is_dropped, start_anew),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

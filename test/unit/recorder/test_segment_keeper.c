@@ -3,6 +3,7 @@
 #include "common/scope.h"
 #include "recorder/segments/segment_keeper.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +14,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #define HEAD "head"
+
+static bool is_full;
+
+/* What the disk says. */
+int fstatvfs(int fd, struct statvfs *ret)
+{
+	*ret = (struct statvfs){.f_frsize = 4096, .f_blocks = 1000};
+	ret->f_bfree = ret->f_bavail = is_full ? 0 : 900;
+	return 0;
+}
 
 static const struct segment_limits limits = {.bytes = 1 << 20};
 
@@ -88,11 +100,45 @@ static void test_empty_ones_are_limited_too(void **state)
 	assert_int_equal(remove_all(dir), 12); /* eight tenths of 1 MiB, 64 KiB each */
 }
 
+/* How many bytes of an older segment there are, on a full disk. Returns what the start does. */
+static int start_beside(size_t bytes)
+{
+	char dir[] = "/tmp/test_segment_keeper.XXXXXX", path[sizeof(dir) + SEGMENT_NAME_BYTES];
+	char name[SEGMENT_NAME_BYTES];
+	struct segment_keeper *keeper;
+	int fd, err;
+
+	assert_non_null(mkdtemp(dir));
+	segment_name_format((struct segment_name){1, 1}, name);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	close(fd);
+	is_full = true;
+	err = segment_keeper_create(dir, &limits, &keeper, &fd);
+	is_full = false;
+	if (!err) {
+		segment_keeper_destroy(keeper);
+		close(fd);
+	}
+	assert_int_equal(remove_all(dir), 1);
+	return err;
+}
+
+static void test_a_disk_is_not_full_that_will_have_room(void **state)
+{
+	(void)state;
+	assert_int_equal(start_beside(500000), -ENOSPC);
+	/* That is too much, and goes. */
+	assert_int_equal(start_beside(2 << 20), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_what_was_recorded_is_left),
 		cmocka_unit_test(test_empty_ones_are_limited_too),
+		cmocka_unit_test(test_a_disk_is_not_full_that_will_have_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
