@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/session/mark_texts.h"
 
+#include "common/diag.h"
 #include "recorder/processes/memory_reader.h"
 
 #include <stdlib.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #define READ_LIMIT_NS 100000000
+/* So often may a read take longer. A busy machine is late at times, a hostile process each time. */
+#define MAX_LATE 10
 
 /* The sample of a mark's perf event (event_attr_want_text()); its size varies. */
 struct kernel_sample {
@@ -129,13 +132,32 @@ static void read_text(void *argument)
 	memory_reader_close(&reader);
 }
 
+/* False while the thread waits for a process, and if that was too often. */
+static bool can_read(struct mark_texts *texts)
+{
+	if (texts->late && !read_thread_wait(texts->thread, 0))
+		return false;
+	free(texts->late);
+	texts->late = NULL;
+	return texts->nr_late < MAX_LATE;
+}
+
+static void note_late(struct mark_texts *texts, struct text_request *request)
+{
+	texts->late = request;
+	if (++texts->nr_late == MAX_LATE)
+		diag_warn("the texts of some marks are missing from now on: to read them from "
+			  "process %d has taken too long %d times",
+			  (int)request->pid, MAX_LATE);
+}
+
 /*
  * Reads the text from the process, which may have changed it meanwhile. If that takes too long
- * (memory_reader.h), nothing is read this way any more.
+ * (memory_reader.h), nothing is read this way until it is done.
  */
 static bool find_in_process(struct mark_texts *texts, uint64_t address)
 {
-	struct text_request *request = texts->is_stuck ? NULL : calloc(1, sizeof(*request));
+	struct text_request *request = can_read(texts) ? calloc(1, sizeof(*request)) : NULL;
 	bool found;
 
 	if (!request)
@@ -147,8 +169,7 @@ static bool find_in_process(struct mark_texts *texts, uint64_t address)
 	if (texts->thread)
 		read_thread_begin(texts->thread, read_text, request);
 	if (texts->thread && !read_thread_wait(texts->thread, READ_LIMIT_NS)) {
-		/* The thread uses the request, which is lost. */
-		texts->is_stuck = true;
+		note_late(texts, request);
 		return false;
 	}
 	found = texts->thread && request->nr > 0 &&
@@ -159,8 +180,11 @@ static bool find_in_process(struct mark_texts *texts, uint64_t address)
 
 void mark_texts_deinit(struct mark_texts *texts)
 {
-	read_thread_destroy(texts->thread);
+	/* A thread that is left behind uses the request. */
+	if (read_thread_destroy(texts->thread))
+		free(texts->late);
 	texts->thread = NULL;
+	texts->late = NULL;
 }
 
 static void set_unread(struct mark_record *record, uint64_t address)

@@ -25,7 +25,8 @@ struct mark_texts {
 	size_t nr_segments;
 	struct mark_record record;  /* the last one that was completed */
 	struct read_thread *thread; /* reads from processes; NULL: not yet */
-	bool is_stuck;		    /* a process made us wait: no text is read from processes */
+	struct text_request *late;  /* that the thread has not done in time; NULL: none */
+	unsigned int nr_late;	    /* so many were */
 };
 
 void mark_texts_deinit(struct mark_texts *texts);

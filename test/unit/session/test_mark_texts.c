@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Texts of marks that are read from a process, which may make the reader wait. */
+#include "recorder/session/mark_texts.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MAX_LATE 10 /* as in mark_texts.c */
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+/* What memory_reader.c reads with waits until @held is free. */
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_local,
+			 const struct iovec *remote, unsigned long nr_remote, unsigned long flags)
+{
+	pthread_mutex_lock(&held);
+	pthread_mutex_unlock(&held);
+	return syscall(SYS_process_vm_readv, pid, local, nr_local, remote, nr_remote, flags);
+}
+
+/* True if the text of a mark of this process is read, which is in no file and on no stack. */
+static bool reads_text(struct mark_texts *texts)
+{
+	static char text[] = "text";
+	struct {
+		struct plain_head head;
+		struct raw_head raw;
+		uint32_t ip_words[2], address_words[2], pad;
+		uint64_t regs_abi;
+	} sample = {
+		.head.header = {PERF_RECORD_SAMPLE, 0, sizeof(sample)},
+		.head.pid = (uint32_t)getpid(),
+	};
+	struct probe_file file = {.fd = -1};
+	struct probe probe = {.offset = 0};
+	const struct record_event event = {.file = &file, .mark = &probe};
+	uint64_t address = (uintptr_t)text;
+	const struct mark_record *record;
+
+	memcpy(sample.address_words, &address, sizeof(address));
+	record = (const void *)mark_texts_convert(texts, &event, &sample.head.header);
+	return strcmp(record->text, text) == 0;
+}
+
+static void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+/* A read is late. It is done some time after that. */
+static void be_late(struct mark_texts *texts)
+{
+	pthread_mutex_lock(&held);
+	assert_false(reads_text(texts));
+	assert_false(reads_text(texts));
+	pthread_mutex_unlock(&held);
+}
+
+static bool reads_again(struct mark_texts *texts)
+{
+	for (int i = 0; i < 1000; i++) {
+		if (reads_text(texts))
+			return true;
+		pause_ms(1);
+	}
+	return false;
+}
+
+static void test_a_late_read_is_not_the_last_one(void **state)
+{
+	struct mark_texts texts = {0};
+
+	assert_true(reads_again(&texts));
+	be_late(&texts);
+	assert_true(reads_again(&texts));
+	mark_texts_deinit(&texts);
+}
+
+/* Each costs the recording a tenth of a second. */
+static void test_not_all_reads_may_be_late(void **state)
+{
+	struct mark_texts texts = {0};
+
+	for (int i = 0; i < MAX_LATE; i++) {
+		be_late(&texts);
+		if (!reads_again(&texts))
+			break;
+	}
+	assert_int_equal(texts.nr_late, MAX_LATE);
+	assert_false(reads_text(&texts));
+	mark_texts_deinit(&texts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_late_read_is_not_the_last_one),
+		cmocka_unit_test(test_not_all_reads_may_be_late),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
