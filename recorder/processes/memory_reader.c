@@ -7,6 +7,7 @@
 #include <linux/close_range.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -42,12 +43,19 @@ static void *run(void *argument)
 struct read_thread *read_thread_create(void)
 {
 	struct read_thread *thread = calloc(1, sizeof(*thread));
+	sigset_t all, before;
+	int err;
 
 	if (!thread)
 		return NULL;
 	sem_init(&thread->has_begun, 0, 0);
 	sem_init(&thread->is_done, 0, 0);
-	if (pthread_create(&thread->thread, NULL, run, thread)) {
+	/* Signals are for the main thread: a handler must not run while that does its work. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread->thread, NULL, run, thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err) {
 		free(thread);
 		return NULL;
 	}

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -75,6 +76,7 @@ struct work {
 	pthread_mutex_t held; /* until the thread may end */
 	int fd, err;
 	pid_t tid;
+	sigset_t blocked;
 };
 
 static void wait_and_use(void *argument)
@@ -84,6 +86,7 @@ static void wait_and_use(void *argument)
 	pthread_mutex_lock(&work->held);
 	work->err = fcntl(work->fd, F_GETFD) < 0 ? errno : 0;
 	work->tid = gettid();
+	pthread_sigmask(SIG_BLOCK, NULL, &work->blocked);
 }
 
 static void test_thread_that_takes_too_long(void **state)
@@ -91,6 +94,7 @@ static void test_thread_that_takes_too_long(void **state)
 	struct work work = {PTHREAD_MUTEX_INITIALIZER, .fd = dup(STDOUT_FILENO)};
 	struct work later = {PTHREAD_MUTEX_INITIALIZER, .fd = work.fd};
 	struct read_thread *thread = read_thread_create();
+	sigset_t blocked;
 
 	assert_non_null(thread);
 	pthread_mutex_lock(&work.held);
@@ -101,6 +105,11 @@ static void test_thread_that_takes_too_long(void **state)
 	assert_true(read_thread_wait(thread, 60000 * MS_NS));
 	/* It keeps no descriptor, and does not close ours. */
 	assert_int_equal(work.err, EBADF);
+	/* It gets no signal, but this thread does. */
+	assert_int_equal(sigismember(&work.blocked, SIGTSTP), 1);
+	assert_int_equal(sigismember(&work.blocked, SIGTTIN), 1);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &blocked), 0);
+	assert_int_equal(sigismember(&blocked, SIGTSTP), 0);
 	/* It does more than one work. */
 	read_thread_begin(thread, wait_and_use, &later);
 	assert_true(read_thread_wait(thread, 60000 * MS_NS));
