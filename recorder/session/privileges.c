@@ -66,20 +66,37 @@ void privileges_drop(const struct privileges_kept *kept)
 
 void privileges_drop_for_scanner(void)
 {
-	capng_type_t kept = CAPNG_BOUNDING_SET;
+	static const unsigned int capabilities[] = {
+		CAP_SYS_PTRACE,
+		CAP_DAC_READ_SEARCH,
+		CAP_CHECKPOINT_RESTORE, /* for /proc/PID/map_files */
+		CAP_SYS_NICE,		/* the process waits for it */
+		CAP_BPF,		/* for sleeping_threads.h */
+		CAP_PERFMON,		/* too */
+		CAP_SETUID,		/* to give up the rest, as the next ones */
+		CAP_SETGID,
+		CAP_SETPCAP,
+	};
+	bool permits[ARRAY_SIZE(capabilities)];
 
 	/* What another user's program gets does not follow from the bounding set. */
 	if (geteuid() != 0)
 		return;
+	if (capng_get_caps_process() < 0) {
+		diag_warn("cannot read capabilities: scanning with all of them");
+		return;
+	}
+	/*
+	 * Under no_new_privs, root's exec gives no capability that was not permitted before. A
+	 * container may permit only some.
+	 */
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
+		permits[i] = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 &&
+			     capng_have_capability(CAPNG_PERMITTED, capabilities[i]);
 	capng_clear(CAPNG_SELECT_BOTH);
-	/* Under no_new_privs, root's exec gives no capability that was not permitted before. */
-	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-		kept |= CAPNG_PERMITTED;
-	capng_updatev(CAPNG_ADD, kept, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH,
-		      CAP_CHECKPOINT_RESTORE, /* for /proc/PID/map_files */
-		      CAP_SYS_NICE,	      /* the process waits for it */
-		      CAP_BPF, CAP_PERFMON,   /* for sleeping_threads.h */
-		      CAP_SETUID, CAP_SETGID, CAP_SETPCAP, /* to give up the rest */ -1);
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
+		capng_update(CAPNG_ADD, CAPNG_BOUNDING_SET | (permits[i] ? CAPNG_PERMITTED : 0),
+			     capabilities[i]);
 	if (capabilities_apply() < 0)
 		diag_warn("cannot drop capabilities: scanning with all of them");
 }
