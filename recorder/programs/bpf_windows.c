@@ -25,6 +25,7 @@
 struct linking {
 	uint64_t begin_ns, max_hits;
 	int nr, nr_rest; /* processes, with links and without; the ended ones are neither */
+	bool lacks_room; /* for more links: the rest has none for that reason */
 	int err;	 /* the last one that is not a process's end; 0: none */
 	const struct probe_file *file; /* that could not be linked */
 };
@@ -124,6 +125,7 @@ static bool link_target(struct bpf_recorder *recorder, struct target *target,
 		return false;
 	target_set_linked(target, false);
 	leave_out_process(recorder, pid, linking);
+	linking->lacks_room = err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 	return true;
 }
 
@@ -139,11 +141,14 @@ static bool is_enough(const struct bpf_recorder *recorder, const struct linking 
 
 static void warn_of_rest(struct bpf_recorder *recorder, const struct linking *linking)
 {
-	if (linking->nr_rest && !recorder->has_rest)
+	/* That there is no room was said. */
+	if (!linking->nr_rest || linking->lacks_room)
+		return;
+	if (!recorder->has_rest)
 		diag_warn("too many busy processes to probe at once: a window has %d of them, and "
 			  "the others follow in turn; amounts allow for that",
 			  linking->nr);
-	recorder->has_rest |= linking->nr_rest != 0;
+	recorder->has_rest = true;
 }
 
 /*
@@ -167,7 +172,10 @@ static int link_targets(struct bpf_recorder *recorder, uint64_t max_hits)
 			continue;
 		if (!linking.nr_rest && !is_enough(recorder, &linking)) {
 			goes_on = link_target(recorder, target, &linking);
-			continue;
+			/* To try the others would take long, as each failed one has to be unlinked.
+			 */
+			if (!linking.lacks_room)
+				continue;
 		}
 		target_set_linked(target, false);
 		if (!linking.nr_rest++)

@@ -28,7 +28,8 @@ struct bpf_window_hits {
  *
  * After the first window, an error ends the recording only if it goes on for many windows. A file
  * that the kernel takes no probe in is given up, and a process that cannot be linked now is left
- * out of this window; either is reported once.
+ * out of this window; either is reported once. Without descriptors or memory for more links, those
+ * that are left come first in the next window.
  */
 int bpf_window_open(struct bpf_recorder *recorder, uint64_t max_hits, uint64_t *ret_opened_ns);
 

@@ -148,6 +148,42 @@ is_left_out() {
 	assert_told_once
 }
 
+# has_all_since NS NR: true if calls of so many processes were recorded after that time.
+has_all_since() {
+	perf script -i stream.data --ns -F pid,time,event,trace 2>/dev/null |
+		awk -v from="$1" -v nr="$2" '/:malloc/ { sub(/:/, "", $2); if ($2 * 1e9 > from) seen[$1] = 1 }
+			END { for (pid in seen) n++; exit n < nr }'
+}
+
+@test "budget: processes for which there are no descriptors follow in turn" {
+	local pids=() all nr room=0
+
+	for _ in {1..6}; do
+		"$TARGETS/steady_calls" --threads 1 --pause-us 50 <<<go >/dev/null 2>&1 3>&- &
+		pids+=($!)
+		STARTED_PIDS+=($!)
+	done
+	all=$(IFS=, && echo "${pids[*]}")
+	: >leakrec.err
+	"$BIN/leakrec" --budget 5% -p "$all" -o - --call-graph none >stream.data 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 is_recording "$LEAKREC_PID"
+	wait_until 60 has_windows 0
+	# Room for the links of four of them: each has two.
+	for ((nr = 0; room < 8; nr++)); do
+		[[ -e /proc/$LEAKREC_PID/fd/$nr ]] && ! grep -qs uprobe_multi "/proc/$LEAKREC_PID/fdinfo/$nr" || room=$((room + 1))
+	done
+	prlimit --pid "$LEAKREC_PID" --nofile="$nr:"
+	wait_until 60 said "process [0-9]*, and maybe others, are not recorded in some windows: cannot attach to "
+	wait_until 60 has_all_since "$(monotonic_ns)" 6
+	interrupt
+	kill -TERM "${pids[@]}"
+	wait "${pids[@]}" || true
+	((STATUS == 0)) || fail "$(cat leakrec.err)"
+	assert_told_once
+}
+
 @test "budget: a process that gets the id of an ended one is not probed" {
 	own_libc
 	timeout -k 5 200 python3 "$SOURCE_DIR/test/integration/support/reuse_pid_in_window.py" "$BIN/leakrec" \
