@@ -14,6 +14,7 @@
 #include "recorder/processes/exempt.h"
 #include "recorder/backpressure/watchdog.h"
 #include "recorder/target_table/target_table.h"
+#include "recorder/bpf/backup_programs.h"
 #include "recorder/bpf/bpf_setup.h"
 #include "recorder/bpf/private_stack.h"
 #include "recorder/processes/tasks.h"
@@ -99,6 +100,7 @@ static void load_programs(struct backpressure *backpressure, const struct record
 	if (!backpressure->bpf)
 		return;
 	choose_clone_programs(backpressure->bpf, at_clone);
+	backup_programs_choose(backpressure->bpf->obj, tracepoints_are_preemptible(), false);
 	backpressure->bpf->rodata->plain_bytes = PLAIN_SAMPLE_BYTES;
 	backpressure->bpf->rodata->stack_bytes = stack_sample_bytes(config, false);
 	backpressure->bpf->rodata->mark_bytes = MARK_SAMPLE_BYTES;

@@ -70,8 +70,7 @@ int backpressure_syscall_stack(void *context)
 }
 
 /* A child inherits its parent's events, so it is recorded, too. */
-SEC("tp_btf/task_newtask")
-int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
+static int note_fork(struct task_struct *task, unsigned long clone_flags)
 {
 	if (everywhere && !(clone_flags & CLONE_THREAD))
 		leave_out_own_child(task);
@@ -79,5 +78,9 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 		add_target(BPF_CORE_READ(task, tgid));
 	return 0;
 }
+
+PROGRAM_WITH_BACKUPS("tp_btf/task_newtask", after_fork,
+		     (struct task_struct * task, unsigned long clone_flags), note_fork,
+		     (task, clone_flags))
 
 char LICENSE[] SEC("license") = "GPL";

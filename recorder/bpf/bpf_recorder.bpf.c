@@ -471,8 +471,7 @@ ALWAYS_INLINE void hold_child(struct target *target, struct task_struct *task)
  * parent, too: if it ended, the kernel would send SIGHUP to the stopped orphan. Where no child
  * inherits events, without links or of a parent with many threads, this happens at each fork.
  */
-SEC("tp_btf/task_newtask")
-int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
+ALWAYS_INLINE int note_fork(struct task_struct *task, unsigned long clone_flags)
 {
 	struct target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
 
@@ -487,6 +486,10 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 	/* Without an entry it is not recorded. */
 	if (!child)
 		shared.missed = 1;
+	else if (child->fork_noted)
+		return 0;
+	else
+		child->fork_noted = 1;
 	/* In windows, the child is recorded from the next one on. */
 	if (!child || in_windows || !has_own_breakpoints(target))
 		return 0;
@@ -508,13 +511,16 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 	return 0;
 }
 
+PROGRAM_WITH_BACKUPS("tp_btf/task_newtask", after_fork,
+		     (struct task_struct * task, unsigned long clone_flags), note_fork,
+		     (task, clone_flags))
+
 /*
  * Stops a child that waits for events and could not be sent a signal. A new task calls this
  * function just before it returns to user space for the first time: schedule_tail(),
  * kernel/sched/core.c (Linux 5.15 to 7.3).
  */
-SEC("fentry/calculate_sigpending")
-int BPF_PROG(child_begins)
+ALWAYS_INLINE int hold_before_it_runs(void)
 {
 	struct target *target = recording ? current_target() : 0;
 
@@ -527,15 +533,24 @@ int BPF_PROG(child_begins)
 	return 0;
 }
 
+/* The function has no parameter; the macro wants one. */
+PROGRAM_WITH_BACKUPS("fentry/calculate_sigpending", child_begins, (void *none), hold_before_it_runs,
+		     ())
+
 /*
  * A link identifies its process by the first thread. When another thread execs, it takes the place
  * of the first one, and the kernel does not put the link's breakpoints into the new memory. Events
  * such as those for children put them there. The link then records as before.
  */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
+ALWAYS_INLINE int note_exec(struct task_struct *task, int old_tid)
 {
 	struct target *target = find_target(task->tgid);
+	unsigned long long exec_id = BPF_CORE_READ(task, self_exec_id);
+
+	if (target && target->exec_id == exec_id)
+		return 0;
+	if (target)
+		target->exec_id = exec_id;
 
 	forget_code(task->tgid);
 	forget_state_before_exec(task->tgid, old_tid);
@@ -559,6 +574,9 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	wake_recorder();
 	return 0;
 }
+
+PROGRAM_WITH_BACKUPS("tp_btf/sched_process_exec", after_exec,
+		     (struct task_struct * task, int old_tid), note_exec, (task, old_tid))
 
 #include "recorder/bpf/first_thread.bpf.h"
 

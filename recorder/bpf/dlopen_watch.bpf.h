@@ -12,6 +12,7 @@
 #ifndef LEAKTOOLS_RECORDER_DLOPEN_WATCH_BPF_H
 #define LEAKTOOLS_RECORDER_DLOPEN_WATCH_BPF_H
 
+#include "recorder/bpf/backup_programs.bpf.h"
 #include "recorder/bpf/samples.bpf.h"
 #include "recorder/bpf/syscalls.bpf.h"
 
@@ -242,32 +243,25 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 	return 0;
 }
 
-SEC("tp_btf/mm_filemap_map_pages")
-int BPF_PROG(after_map_pages, struct address_space *mapping)
-{
-	return note_use(mapping);
-}
+PROGRAM_WITH_BACKUPS("tp_btf/mm_filemap_map_pages", after_map_pages,
+		     (struct address_space * mapping), note_use, (mapping))
 
-SEC("tp_btf/mm_filemap_fault")
-int BPF_PROG(after_file_fault, struct address_space *mapping)
-{
-	return note_use(mapping);
-}
+PROGRAM_WITH_BACKUPS("tp_btf/mm_filemap_fault", after_file_fault, (struct address_space * mapping),
+		     note_use, (mapping))
 
 /*
  * For kernels that have none of these tracepoints, as before Linux 6.11: the functions that contain
  * them (mm/filemap.c).
  */
-SEC("fentry/filemap_map_pages")
-int BPF_PROG(map_pages_begins, struct vm_fault *vmf)
+ALWAYS_INLINE int note_fault(struct vm_fault *vmf)
 {
 	return note_use(BPF_CORE_READ(vmf, vma, vm_file, f_mapping));
 }
 
-SEC("fentry/filemap_fault")
-int BPF_PROG(file_fault_begins, struct vm_fault *vmf)
-{
-	return note_use(BPF_CORE_READ(vmf, vma, vm_file, f_mapping));
-}
+PROGRAM_WITH_BACKUPS("fentry/filemap_map_pages", map_pages_begins, (struct vm_fault * vmf),
+		     note_fault, (vmf))
+
+PROGRAM_WITH_BACKUPS("fentry/filemap_fault", file_fault_begins, (struct vm_fault * vmf), note_fault,
+		     (vmf))
 
 #endif

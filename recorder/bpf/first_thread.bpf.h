@@ -11,6 +11,7 @@
 #ifndef LEAKTOOLS_RECORDER_FIRST_THREAD_BPF_H
 #define LEAKTOOLS_RECORDER_FIRST_THREAD_BPF_H
 
+#include "recorder/bpf/backup_programs.bpf.h"
 #include "recorder/bpf/targets.bpf.h"
 
 #define SIGNAL_GROUP_EXIT 4 /* include/linux/sched/signal.h */
@@ -78,8 +79,7 @@ ALWAYS_INLINE bool has_links_by(const struct target *target, unsigned int tid)
 }
 
 /* Has events opened for a linked process whose first thread ends, and stops it until then. */
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(after_first_thread, struct task_struct *task)
+ALWAYS_INLINE int note_end_of_thread(struct task_struct *task)
 {
 	unsigned long long id = bpf_get_current_pid_tgid();
 	struct target *target;
@@ -104,6 +104,9 @@ int BPF_PROG(after_first_thread, struct task_struct *task)
 	return 0;
 }
 
+PROGRAM_WITH_BACKUPS("tp_btf/sched_process_exit", after_first_thread, (struct task_struct * task),
+		     note_end_of_thread, (task))
+
 /*
  * Without links: notices the end of a carrier before exit_mm() wakes those who join the thread
  * (do_exit(), kernel/exit.c). So who creates a thread after that finds that a carrier is missing.
@@ -111,8 +114,7 @@ int BPF_PROG(after_first_thread, struct task_struct *task)
  * a carrier and then looks at that flag, so no carrier ends unseen. From Linux 6.16 on, the
  * tracepoint is as early. This is for kernels before 6.13.
  */
-SEC("fexit/exit_signals")
-int BPF_PROG(carrier_ends, struct task_struct *task)
+ALWAYS_INLINE int note_end_of_carrier(struct task_struct *task)
 {
 	struct target *target = shared.closed ? 0 : current_target();
 
@@ -127,5 +129,8 @@ int BPF_PROG(carrier_ends, struct task_struct *task)
 	wake_recorder();
 	return 0;
 }
+
+PROGRAM_WITH_BACKUPS("fexit/exit_signals", carrier_ends, (struct task_struct * task),
+		     note_end_of_carrier, (task))
 
 #endif

@@ -6,9 +6,8 @@
 #ifndef LEAKTOOLS_RECORDER_TARGET_LIFETIME_BPF_H
 #define LEAKTOOLS_RECORDER_TARGET_LIFETIME_BPF_H
 
+#include "recorder/bpf/backup_programs.bpf.h"
 #include "recorder/bpf/targets.bpf.h"
-
-#include <bpf/bpf_tracing.h>
 
 #define SIGCONT	      18
 #define SI_KERNEL     0x80
@@ -23,13 +22,15 @@
  * Removes the process before its id can be reused. Only the last thread finds no live thread left:
  * do_exit(), kernel/exit.c (5.15 to 6.18), decrements the count before this tracepoint.
  */
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(after_exit, struct task_struct *task)
+static inline __attribute__((always_inline)) int remove_at_exit(struct task_struct *task)
 {
 	if (BPF_CORE_READ(task, signal, live.counter) <= 0)
 		target_table_remove(&shared, BPF_CORE_READ(task, tgid));
 	return 0;
 }
+
+PROGRAM_WITH_BACKUPS("tp_btf/sched_process_exit", after_exit, (struct task_struct * task),
+		     remove_at_exit, (task))
 
 struct kernel_siginfo {
 	int si_code;
@@ -55,9 +56,8 @@ static bool is_debugged(struct task_struct *task)
 }
 
 /* Notes when another process stops or continues a target: backpressure must not undo that. */
-SEC("tp_btf/signal_generate")
-int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct *task, int type,
-	     int result)
+static inline __attribute__((always_inline)) int note_signal(int sig, struct kernel_siginfo *info,
+							     struct task_struct *task, int result)
 {
 	struct target *target;
 
@@ -79,5 +79,10 @@ int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct
 	target->job_stopped = sig == SIGSTOP;
 	return 0;
 }
+
+PROGRAM_WITH_BACKUPS("tp_btf/signal_generate", signalled,
+		     (int sig, struct kernel_siginfo *info, struct task_struct *task, int type,
+		      int result),
+		     note_signal, (sig, info, task, result))
 
 #endif

@@ -88,6 +88,7 @@ struct task_struct {
 	struct perf_event_context *perf_event_ctxp;
 	struct mm_struct *mm;
 	struct uprobe_task *utask;
+	unsigned long long self_exec_id; /* changes with each exec */
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 

@@ -9,10 +9,9 @@
 #ifndef LEAKTOOLS_RECORDER_TASK_STATE_BPF_H
 #define LEAKTOOLS_RECORDER_TASK_STATE_BPF_H
 
+#include "recorder/bpf/backup_programs.bpf.h"
 #include "recorder/bpf/registers.bpf.h"
 #include "recorder/bpf/windows.bpf.h"
-
-#include <bpf/bpf_tracing.h>
 
 #define MAX_SPARE_STATES 16384
 
@@ -62,8 +61,7 @@ static __attribute__((noinline)) struct task_state *spare_state(bool create)
  * A task that ends hits no probe any more. Its place goes to others, and one that gets its id must
  * not find its state.
  */
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(forget_state, struct task_struct *task)
+ALWAYS_INLINE int forget_own_state(void)
 {
 	unsigned long long id = bpf_get_current_pid_tgid();
 
@@ -71,6 +69,9 @@ int BPF_PROG(forget_state, struct task_struct *task)
 		bpf_map_delete_elem(&spare_states, &id);
 	return 0;
 }
+
+PROGRAM_WITH_BACKUPS("tp_btf/sched_process_exit", forget_state, (struct task_struct * task),
+		     forget_own_state, ())
 
 /* A thread that execs gets the id of the first one. */
 ALWAYS_INLINE void forget_state_before_exec(unsigned int tgid, unsigned int old_tid)

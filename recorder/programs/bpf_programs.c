@@ -3,6 +3,7 @@
 
 #include "common/scope.h"
 #include "probes/tracefs/tracefs_uprobes.h"
+#include "recorder/bpf/backup_programs.h"
 #include "recorder/bpf/bpf_setup.h"
 #include "recorder/bpf/private_stack.h"
 #include "recorder/events/event_attr.h"
@@ -15,7 +16,6 @@
 #include "bpf_recorder.skel.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -142,6 +142,9 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf_program__set_autoattach(bpf->progs.count_transfer, false);
 	bpf_syscalls_mark_transfers((bool *)bpf->rodata->are_transfers);
 	configure_watch(bpf, !config->no_heap);
+	/* Kernels with sessions of this kind (6.13 to 6.19) have no need of them at tracepoints. */
+	backup_programs_choose(bpf->obj, by != RECORD_BY_SESSION && tracepoints_are_preemptible(),
+			       kernel_is_preemptible());
 	return 0;
 }
 
@@ -208,22 +211,6 @@ static int load(const struct record_config *config, enum record_by by,
 }
 
 /*
- * True if bpf_session_cookie() takes the context, as from Linux 7.0 on. It has no argument in 6.10,
- * which has sessions of kprobes only, to 6.19 (kernel/trace/bpf_trace.c).
- */
-static bool session_takes_context(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	int id = btf ? btf__find_by_name_kind(btf, "bpf_session_cookie", BTF_KIND_FUNC) : -1;
-	const struct btf_type *function = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
-	const struct btf_type *prototype = function ? btf__type_by_id(btf, function->type) : NULL;
-	bool ret = prototype && btf_vlen(prototype) > 0;
-
-	btf__free(btf);
-	return ret;
-}
-
-/*
  * True if no program at a uprobe's perf event is skipped. Before Linux 6.0, trace_call_bpf()
  * (kernel/trace/bpf_trace.c) runs none on a CPU whose bpf_prog_active is not 0. On a preemptible
  * kernel, that holds while a task is preempted inside of bpf(2), which changes or reads a map:
@@ -256,7 +243,7 @@ static const char *objection_to_multi(const struct record_config *config)
 {
 	if (event_attr_contexts_swap())
 		return "events that children inherit may vanish before Linux 6.12";
-	return config->has_sizes || !session_takes_context() ? NULL : SKIPS_AT_TRACEPOINTS;
+	return config->has_sizes || !tracepoints_are_preemptible() ? NULL : SKIPS_AT_TRACEPOINTS;
 }
 
 /* Why programs are not worth a try in this way, or NULL. */
@@ -274,7 +261,7 @@ static const char *objection_to(const struct record_config *config, enum record_
 		return NULL;
 	if (by == RECORD_BY_MULTI)
 		return objection_to_multi(config);
-	if (session_takes_context())
+	if (tracepoints_are_preemptible())
 		return SKIPS_AT_TRACEPOINTS;
 	/* Where children cannot be sent a signal, child_begins() has to stop them. */
 	return !kernel_has("bpf_send_signal_task") && kernel_is_preemptible()

@@ -6,6 +6,7 @@
 #include "common/scope.h"
 #include "bpf_recorder.skel.h"
 #include "common/proc/process_namespace.h"
+#include "recorder/bpf/backup_programs.h"
 #include "recorder/bpf/bpf_setup.h"
 #include "recorder/processes/apart.h"
 #include "recorder/programs/bpf_programs.h"
@@ -538,26 +539,6 @@ uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu)
 		       : 0;
 }
 
-/*
- * __bpf_trace_run() (kernel/trace/bpf_trace.c) and, for programs at functions, __bpf_prog_enter()
- * (kernel/bpf/trampoline.c) count skipped runs; 7.x, and a preemptible kernel, are preemptible
- * there.
- */
-static uint64_t nr_skipped(const struct bpf_program *const *programs, size_t nr)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < nr; i++) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(programs[i]);
-
-		if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0)
-			sum += info.recursion_misses;
-	}
-	return sum;
-}
-
 uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder)
 {
 	/* Not carrier_ends(): after_first_thread() makes up for it. */
@@ -568,7 +549,7 @@ uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder)
 		recorder->bpf->progs.after_first_thread,
 	};
 
-	return nr_skipped(watched, ARRAY_SIZE(watched));
+	return backup_programs_nr_skipped(recorder->bpf->obj, watched, ARRAY_SIZE(watched));
 }
 
 static uint64_t nr_set_ups_skipped(const struct bpf_recorder *recorder)
@@ -579,7 +560,7 @@ static uint64_t nr_set_ups_skipped(const struct bpf_recorder *recorder)
 		recorder->bpf->progs.file_fault_begins,
 	};
 
-	return nr_skipped(watched, ARRAY_SIZE(watched));
+	return backup_programs_nr_skipped(recorder->bpf->obj, watched, ARRAY_SIZE(watched));
 }
 
 bool bpf_recorder_has_skipped_set_up(const struct bpf_recorder *recorder)

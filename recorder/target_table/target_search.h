@@ -48,7 +48,8 @@ TARGET_INLINE void target_clear(struct target *target)
 	target->stopped = target->stopped_ns = 0;
 	target->linked = target->forks = target->job_stopped = target->continuing = 0;
 	target->role = target->has_mapped = target->looked_at = target->set_up = 0;
-	target->debugged = 0;
+	target->debugged = target->fork_noted = 0;
+	target->exec_id = 0;
 	target->start_time_ticks = 0;
 	for (int i = 0; i < TARGET_MAX_CARRIERS; i++)
 		target->carriers[i] = 0;
