@@ -24,9 +24,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define MIN_CHUNK_BYTES	     32 /* glibc's MINSIZE */
-#define SKIPS_AT_TRACEPOINTS "this kernel may skip programs at tracepoints"
-#define MAX_HELD_BLOCKS	     (4U << 20) /* with a filter, of allocators without a size word */
+#define MIN_CHUNK_BYTES 32	   /* glibc's MINSIZE */
+#define MAX_HELD_BLOCKS (4U << 20) /* with a filter, of allocators without a size word */
 
 /* glibc's chunk size for a request: malloc/malloc.c, request2size(). */
 static uint64_t size_word(uint64_t bytes)
@@ -236,14 +235,16 @@ static bool runs_all_single(void)
  * Why links without sessions are not as good as another way, or NULL. In kernels before 6.12, the
  * events that children inherit may vanish (context_breakers.h), and links may watch other
  * processes, too (46ba0e49b642, "bpf: fix multi-uprobe PID filtering logic", Linux 6.10). With
- * RECORD_BY_SINGLE no child inherits any. 7.x may skip programs at tracepoints
- * (bpf_recorder_nr_skipped()); perf events cannot record by size there.
+ * RECORD_BY_SINGLE no child inherits any. The programs at system calls have no backups, because one
+ * that runs again would write the sample again; perf events cannot record by size.
  */
 static const char *objection_to_multi(const struct record_config *config)
 {
 	if (event_attr_contexts_swap())
 		return "events that children inherit may vanish before Linux 6.12";
-	return config->has_sizes || !tracepoints_are_preemptible() ? NULL : SKIPS_AT_TRACEPOINTS;
+	return config->syscalls && !config->has_sizes && tracepoints_are_preemptible()
+		       ? "this kernel may skip programs at system calls"
+		       : NULL;
 }
 
 /* Why programs are not worth a try in this way, or NULL. */
@@ -262,7 +263,7 @@ static const char *objection_to(const struct record_config *config, enum record_
 	if (by == RECORD_BY_MULTI)
 		return objection_to_multi(config);
 	if (tracepoints_are_preemptible())
-		return SKIPS_AT_TRACEPOINTS;
+		return "this kernel may skip programs at tracepoints";
 	/* Where children cannot be sent a signal, child_begins() has to stop them. */
 	return !kernel_has("bpf_send_signal_task") && kernel_is_preemptible()
 		       ? "this kernel is preemptible, and may skip the program that stops children"
