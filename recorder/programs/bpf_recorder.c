@@ -539,14 +539,21 @@ uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu)
 		       : 0;
 }
 
-uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder)
+uint64_t bpf_recorder_nr_calls_skipped(const struct bpf_recorder *recorder)
 {
-	/* Not carrier_ends(): after_first_thread() makes up for it. */
+	const struct bpf_program *const watched[] = {recorder->bpf->progs.syscall_enter,
+						     recorder->bpf->progs.syscall_exit};
+
+	return backup_programs_nr_skipped(recorder->bpf->obj, watched, ARRAY_SIZE(watched));
+}
+
+uint64_t bpf_recorder_nr_files_skipped(const struct bpf_recorder *recorder)
+{
 	const struct bpf_program *const watched[] = {
-		recorder->bpf->progs.syscall_enter,	 recorder->bpf->progs.syscall_exit,
-		recorder->bpf->progs.after_fork,	 recorder->bpf->progs.after_exec,
-		recorder->bpf->progs.after_map_pages,	 recorder->bpf->progs.after_file_fault,
-		recorder->bpf->progs.after_first_thread,
+		recorder->bpf->progs.after_map_pages,
+		recorder->bpf->progs.after_file_fault,
+		recorder->bpf->progs.map_pages_begins,
+		recorder->bpf->progs.file_fault_begins,
 	};
 
 	return backup_programs_nr_skipped(recorder->bpf->obj, watched, ARRAY_SIZE(watched));
@@ -554,10 +561,12 @@ uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder)
 
 static uint64_t nr_set_ups_skipped(const struct bpf_recorder *recorder)
 {
+	/* Not carrier_ends(): after_first_thread() makes up for it. */
 	const struct bpf_program *const watched[] = {
 		recorder->bpf->progs.child_begins,
-		recorder->bpf->progs.map_pages_begins,
-		recorder->bpf->progs.file_fault_begins,
+		recorder->bpf->progs.after_fork,
+		recorder->bpf->progs.after_exec,
+		recorder->bpf->progs.after_first_thread,
 	};
 
 	return backup_programs_nr_skipped(recorder->bpf->obj, watched, ARRAY_SIZE(watched));

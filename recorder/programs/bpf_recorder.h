@@ -147,16 +147,14 @@ void bpf_recorder_rearm(struct bpf_recorder *recorder, size_t cpu);
 uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu);
 
 /*
- * How often the kernel skipped a program at a tracepoint, because it was already running on that
- * CPU. Each time, a system call, a fork or a new file may have gone unseen.
+ * The kernel may skip programs while others are preempted in them (recorder/bpf/backup_programs.h),
+ * on behalf of any process. How many system calls may have gone unseen for that reason; and how
+ * many first uses of a file. No more have.
  */
-uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder);
+uint64_t bpf_recorder_nr_calls_skipped(const struct bpf_recorder *recorder);
+uint64_t bpf_recorder_nr_files_skipped(const struct bpf_recorder *recorder);
 
-/*
- * True if the kernel skipped a program that stops children before they run, or processes that use a
- * new file, for the same reason, on behalf of any process. It does so where it is preemptible, and
- * has no tracepoints for that (before Linux 6.13).
- */
+/* True if a fork, an exec or the end of a thread may have gone unseen since the recording began. */
 bool bpf_recorder_has_skipped_set_up(const struct bpf_recorder *recorder);
 
 #endif

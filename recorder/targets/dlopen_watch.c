@@ -21,10 +21,12 @@
  * largest programs, of 50 MB of code, take 300 ms; a library takes about one. Meanwhile the rings
  * are not drained, and processes whose rings are full wait.
  */
-#define FILE_NS	  500000000ULL
-#define SLICE_NS  10000000ULL
-#define USER_NS	  1500000000ULL
-#define WINDOW_NS 10000000000ULL
+#define FILE_NS	   500000000ULL
+#define SLICE_NS   10000000ULL
+#define USER_NS	   1500000000ULL
+#define WINDOW_NS  10000000000ULL
+
+#define MAKE_UP_NS 1000000000ULL
 
 /* The kernel's dev_t: include/linux/kdev_t.h. */
 static struct bpf_file kernel_file(dev_t device, ino_t inode)
@@ -225,11 +227,33 @@ static bool serve_target(struct dlopen_watch *watch, struct target *target)
 	return is_done;
 }
 
+void dlopen_watch_make_up(struct dlopen_watch *watch)
+{
+	struct target_table *table = backpressure_table(watch->backpressure);
+	uint64_t nr_skipped = watch->recorder ? bpf_recorder_nr_files_skipped(watch->recorder) : 0;
+
+	if (nr_skipped > watch->nr_skipped) {
+		for (struct target *target = NULL; (target = target_table_next(table, target));)
+			if (target->role <= TARGET_SPARED &&
+			    look_at_process(watch, (pid_t)target->tgid))
+				target_table_note_missed(table);
+		tell_programs(watch);
+		/* In windows, a file is recorded from the next one on. */
+		if (watch->nr_recorded > watch->nr_recorded_then && !watch->recorder->in_windows)
+			target_table_note_missed(table);
+	}
+	watch->made_up_ns = clock_now_ns();
+	watch->nr_skipped = nr_skipped;
+	watch->nr_recorded_then = watch->nr_recorded;
+}
+
 void dlopen_watch_serve(struct dlopen_watch *watch)
 {
 	struct target_table *table = backpressure_table(watch->backpressure);
 	uint64_t end_ns = clock_thread_ns() + SLICE_NS;
 
+	if (clock_now_ns() - watch->made_up_ns > MAKE_UP_NS)
+		dlopen_watch_make_up(watch);
 	/* After a signal, the end of the recording continues the waiting processes. */
 	if (is_interrupted() || !target_table_consume_mapped(table))
 		return;

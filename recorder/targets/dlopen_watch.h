@@ -23,6 +23,9 @@ struct dlopen_watch {
 	struct probe_set **sets;    /* the sites point into the sets, which must not move */
 	size_t nr_sets;
 	size_t nr_recorded; /* files that were mapped while recording */
+	/* At the last dlopen_watch_make_up(): */
+	uint64_t made_up_ns, nr_skipped;
+	size_t nr_recorded_then;
 };
 
 /* @search knows the files that are recorded already. Release with dlopen_watch_deinit(). */
@@ -42,6 +45,13 @@ void dlopen_watch_deinit(struct dlopen_watch *watch);
  * processes whose files take long wait for them.
  */
 void dlopen_watch_serve(struct dlopen_watch *watch);
+
+/*
+ * Where the kernel may have skipped the programs that notice new files: looks at the files of all
+ * processes of the target table. If one of them is an allocator, or another was found since the
+ * last call, notes that its first calls may be missing. Else nothing is.
+ */
+void dlopen_watch_make_up(struct dlopen_watch *watch);
 
 /* The content of @file is changing: it is inspected again when a process next maps its code. */
 void dlopen_watch_forget(struct dlopen_watch *watch, const struct probe_file *file);
