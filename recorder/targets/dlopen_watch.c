@@ -148,6 +148,15 @@ static int record_file(struct dlopen_watch *watch, struct probe_file *file)
 	return bpf_recorder_add_late(watch->recorder, file);
 }
 
+/* A file is not recorded, although it may be an allocator. */
+static void note_left_out(struct dlopen_watch *watch)
+{
+	if (watch->recorder->in_windows)
+		watch->recorder->has_left_out_file = true;
+	else
+		target_table_note_missed(backpressure_table(watch->backpressure));
+}
+
 /* Closes the files that are not recorded: a process that loads many must not exhaust ours. */
 static void record_files(struct dlopen_watch *watch, struct probe_set *set, pid_t pid)
 {
@@ -162,7 +171,7 @@ static void record_files(struct dlopen_watch *watch, struct probe_set *set, pid_
 			watch->nr_recorded++;
 			diag_note("recording %s, too, which %s has loaded", file->display, name);
 		} else if (nr < 0 && nr != -E2BIG) {
-			target_table_note_missed(backpressure_table(watch->backpressure));
+			note_left_out(watch);
 		} else {
 			file_leases_give(watch->leases, file);
 			probe_file_deinit(file);
@@ -184,7 +193,7 @@ static bool look_at_process(struct dlopen_watch *watch, pid_t pid)
 		} else {
 			diag_error("cannot record what process %d has loaded: out of memory",
 				   (int)pid);
-			target_table_note_missed(backpressure_table(watch->backpressure));
+			note_left_out(watch);
 		}
 	}
 	probe_set_deinit(&set);
@@ -236,7 +245,7 @@ void dlopen_watch_make_up(struct dlopen_watch *watch)
 		for (struct target *target = NULL; (target = target_table_next(table, target));)
 			if (target->role <= TARGET_SPARED &&
 			    look_at_process(watch, (pid_t)target->tgid))
-				target_table_note_missed(table);
+				note_left_out(watch);
 		tell_programs(watch);
 		/* In windows, a file is recorded from the next one on. */
 		if (watch->nr_recorded > watch->nr_recorded_then && !watch->recorder->in_windows)
