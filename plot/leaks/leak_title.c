@@ -9,6 +9,27 @@
 
 #define NAME_BYTES_MAX 40
 
+/* A block that a scan has found lost is a leak, whatever its verdict. */
+static bool has_lost(const struct leak_set *set)
+{
+	return set->nr_of_reach[REACH_GROUP_LOST] || set->nr_of_reach[REACH_GROUP_NO_HOLDER];
+}
+
+void leak_title_print_leaks(FILE *out, const struct leak_set *set)
+{
+	static const enum plot_verdict leaks[] = {PLOT_GROWTH, PLOT_OVERDUE, PLOT_BURST};
+	uint64_t nr = 0;
+
+	if (set->verdicts[PLOT_NO_VERDICT].nr_leaks == set->nr_points)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(leaks); i++)
+		nr += set->verdicts[leaks[i]].nr_leaks;
+	if (nr > 1)
+		fprintf(out, ", %s look like leaks", quantity_count(nr).text);
+	else if (nr || !has_lost(set))
+		fprintf(out, ", %s looks like a leak", nr ? "1" : "none");
+}
+
 void leak_title_print_origin(FILE *out, const struct leak_set *set)
 {
 	for (size_t i = 0; i < set->nr_names; i++)

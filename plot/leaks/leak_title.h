@@ -6,6 +6,12 @@
 #include "plot/gnuplot/plot_script.h"
 #include "plot/leaks/leak_set.h"
 
+/*
+ * ", 10 look like leaks": not all that is held does. Nothing if the file is too old to tell, or if
+ * by its verdict no block does, but a scan has found some lost.
+ */
+void leak_title_print_leaks(FILE *out, const struct leak_set *set);
+
 /* ", in emacs, python3 (PID 4165)" */
 void leak_title_print_origin(FILE *out, const struct leak_set *set);
 

@@ -75,22 +75,6 @@ static uint32_t series_of(const struct leak_plot *plot, const struct leak_point 
 							      : LEAK_SET_RANKS);
 }
 
-/* ", 10 look like leaks": not all that is held does. Old files do not tell. */
-static void print_leaks(FILE *out, const struct leak_set *set)
-{
-	static const enum plot_verdict leaks[] = {PLOT_GROWTH, PLOT_OVERDUE, PLOT_BURST};
-	uint64_t nr = 0;
-
-	if (set->verdicts[PLOT_NO_VERDICT].nr_leaks == set->nr_points)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(leaks); i++)
-		nr += set->verdicts[leaks[i]].nr_leaks;
-	if (nr > 1)
-		fprintf(out, ", %s look like leaks", quantity_count(nr).text);
-	else
-		fprintf(out, ", %s looks like a leak", nr ? "1" : "none");
-}
-
 /* "12 of 340 held blocks (size 3072), 36 KiB, 10 look like leaks, in emacs (PID 4165)" */
 static void print_headline(FILE *out, const struct leak_plot *plot)
 {
@@ -110,7 +94,7 @@ static void print_headline(FILE *out, const struct leak_plot *plot)
 			quantity_plural(set->nr_points));
 	if (!set->has_no_bytes)
 		fprintf(out, ", %s", quantity_size(set->total_bytes).text);
-	print_leaks(out, set);
+	leak_title_print_leaks(out, set);
 	leak_title_print_origin(out, set);
 }
 

@@ -368,8 +368,8 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 			quantity_word(analysis_unwind_failures(analysis), " ends", "s end"),
 			input_advice_on_short_stacks(analysis));
 	if (report->verdicts.is_too_short && report->held_blocks && ++nr_lines)
-		fputs("! too short to show a leak: the program worked for less than 0.2 s, as one "
-		      "that starts does\n",
+		fputs("! too short to tell a leak by age or growth: the program worked for less "
+		      "than 0.2 s, as one that starts does\n",
 		      out);
 	if (findings[AUDIT_UNSEEN_FREES].count && ++nr_lines)
 		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_UNSEEN_FREES].count,

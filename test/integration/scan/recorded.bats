@@ -61,6 +61,7 @@ reach_of() {
 	grep -q ' 40 *- .* keep ' calls
 	"$BIN/leakplot" leaks -o leaks.svg
 	grep -q '90 held blocks, .* in reach_leaks ' leaks.svg
+	run ! grep 'none looks like a leak' leaks.svg
 	grep -q '50 proven lost, 40 still reachable' leaks.svg
 	grep -q '50 x 2.9 KiB, 50 proven lost: .*lose' leaks.svg
 	grep -q '40 x 2.9 KiB: .*keep' leaks.svg

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/quantity.h"
+#include "common/scope.h"
 #include "plot/leaks/leak_axes.h"
 #include "plot/leaks/leak_label.h"
 #include "plot/leaks/leak_set.h"
@@ -195,17 +196,28 @@ static void stacks_of_a_cause_are_one(void **state)
 	leak_set_deinit(&set);
 }
 
-static void assert_reach(const struct leak_set *set, const char *expected)
+static void assert_printed(void (*print)(FILE *out, const struct leak_set *set),
+			   const struct leak_set *set, const char *expected)
 {
 	char *text;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	leak_title_print_reach(out, set);
+	print(out, set);
 	assert_int_equal(fclose(out), 0);
 	assert_string_equal(text, expected);
 	free(text);
+}
+
+static void assert_reach(const struct leak_set *set, const char *expected)
+{
+	assert_printed(leak_title_print_reach, set, expected);
+}
+
+static void assert_leaks(const struct leak_set *set, const char *expected)
+{
+	assert_printed(leak_title_print_leaks, set, expected);
 }
 
 static void without_a_scan_the_title_says_nothing_of_one(void **state)
@@ -213,6 +225,7 @@ static void without_a_scan_the_title_says_nothing_of_one(void **state)
 	struct leak_set set = read_set(three_sizes, NULL);
 
 	assert_reach(&set, "");
+	assert_leaks(&set, "");
 	leak_set_deinit(&set);
 }
 
@@ -237,6 +250,39 @@ static void lost_leaks_are_counted(void **state)
 	assert_reach(&set, "3 proven lost, 1 still reachable, 1 not decided, 2 not scanned");
 	assert_int_equal(set.points[1].age_ns, 3000000000);
 	leak_set_deinit(&set);
+}
+
+static void assert_leaks_of(const char *leaks, const char *expected)
+{
+	_cleanup_free_ char *text = NULL;
+	struct leak_set set;
+
+	assert_true(asprintf(&text, HEAD2 "frames 1 malloc f\n\tf+0x1  (/x)\n%s", leaks) > 0);
+	set = read_set(text, NULL);
+	assert_leaks(&set, expected);
+	leak_set_deinit(&set);
+}
+
+static void the_title_says_how_many_look_like_leaks(void **state)
+{
+	assert_leaks_of("leak 10 0x1 11.000000000 10 7 7 1 start-up f\n"
+			"leak 10 0x2 12.000000000 20 7 7 1 unclear f reach=held\n",
+			", none looks like a leak");
+	assert_leaks_of("leak 10 0x1 11.000000000 10 7 7 1 start-up f reach=lost\n"
+			"leak 10 0x2 12.000000000 20 7 7 1 burst f\n",
+			", 1 looks like a leak");
+	assert_leaks_of("leak 10 0x1 11.000000000 10 7 7 1 growth f\n"
+			"leak 10 0x2 12.000000000 20 7 7 1 overdue f\n",
+			", 2 look like leaks");
+}
+
+/* A program of a few milliseconds has no other verdicts. */
+static void what_is_lost_is_a_leak_whatever_its_verdict(void **state)
+{
+	assert_leaks_of("leak 10 0x1 11.000000000 10 7 7 1 unclear f reach=lost\n"
+			"leak 10 0x2 12.000000000 20 7 7 1 start-up f reach=held\n",
+			"");
+	assert_leaks_of("leak 10 0x1 11.000000000 10 7 7 1 unclear f reach=no-holder\n", "");
 }
 
 /* leakparse writes histories of the first causes only. */
@@ -481,6 +527,8 @@ int main(void)
 		cmocka_unit_test(stacks_of_a_cause_are_one),
 		cmocka_unit_test(without_a_scan_the_title_says_nothing_of_one),
 		cmocka_unit_test(lost_leaks_are_counted),
+		cmocka_unit_test(the_title_says_how_many_look_like_leaks),
+		cmocka_unit_test(what_is_lost_is_a_leak_whatever_its_verdict),
 		cmocka_unit_test(a_cause_may_have_no_history),
 		cmocka_unit_test(no_two_labels_are_equal),
 		cmocka_unit_test(names_in_labels_are_escaped),
