@@ -248,22 +248,29 @@ static int64_t site_oldest_us(const struct html_tables *tables, size_t index)
 		       : 0;
 }
 
-static int64_t site_median_us(const struct html_tables *tables, size_t index)
+/* A lifetime of freed blocks; -1: there are none. Only what is judged knows better (windows). */
+static int64_t raw_lifetime_us(const struct site *site, double quantile)
 {
-	const struct site *site = tables->sites[index].site;
-
 	if (!site->history || !site->frees)
 		return -1;
-	return microseconds(lifetime_sketch_quantile(&site->history->lifetimes, 0.5) / 1e9);
+	return microseconds(lifetime_sketch_quantile(&site->history->lifetimes, quantile) / 1e9);
+}
+
+/* -1: it is not known, or none was freed. */
+static int64_t site_median_us(const struct html_tables *tables, size_t index)
+{
+	const struct html_site *site = &tables->sites[index];
+
+	return site->verdict ? microseconds(site->verdict->median_s)
+			     : raw_lifetime_us(site->site, 0.5);
 }
 
 static int64_t site_p99_us(const struct html_tables *tables, size_t index)
 {
-	const struct site *site = tables->sites[index].site;
+	const struct html_site *site = &tables->sites[index];
 
-	if (!site->history || !site->frees)
-		return -1;
-	return microseconds(lifetime_sketch_quantile(&site->history->lifetimes, 0.99) / 1e9);
+	return site->verdict ? microseconds(site->verdict->p99_s)
+			     : raw_lifetime_us(site->site, 0.99);
 }
 
 static int64_t site_rate_bytes(const struct html_tables *tables, size_t index)

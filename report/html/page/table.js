@@ -32,7 +32,7 @@ const columns = [
 		cell: (s) => sites.blocks[s] ? timeText(sites.oldest_us[s]) : "–" }]),
 	{ name: "Allocations", key: (s) => sites.allocations[s], cell: (s) => countText(sites.allocations[s]) },
 	{ name: "Lifetime", title: "median of freed blocks", key: (s) => sites.median_us[s],
-		cell: (s) => sites.median_us[s] >= 0 ? timeText(sites.median_us[s]) : "never freed" },
+		cell: (s) => sites.median_us[s] >= 0 ? timeText(sites.median_us[s]) : sites.frees[s] ? "not known" : "never freed" },
 ];
 
 /* sort -1: by verdict */
