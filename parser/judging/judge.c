@@ -304,9 +304,9 @@ static int look_at_all(struct judge *judge)
 		judge->common_p99_ns = lifetime_sketch_quantile(&all.history->lifetimes, 0.99);
 		judge->active_ns = idle_since_ns(input->sites, &all, input->end_ns);
 	}
-	judge->is_too_short =
-		judge->length_ns < START_NS ||
-		(judge->length_ns < BUSY_START_NS && (double)allocating_ns(&all) < START_NS);
+	judge->is_too_short = judge->length_ns < START_NS ||
+			      (judge->length_ns < BUSY_START_NS &&
+			       (double)site_stats_busy_ns(input->sites) < START_NS);
 	site_sum_deinit(&all);
 	return err;
 }

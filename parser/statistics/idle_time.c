@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-/* In a shorter one, a program that has its CPU may work without allocating, or wait for a timer. */
-#define PAUSE_NS 20000000
 /* A program that is idle for longer at the end, as a share of the recording, has stopped. */
 #define IDLE_SHARE 0.2
 
@@ -37,19 +35,4 @@ uint64_t idle_since_ns(const struct site_stats *stats, const struct site *all, u
 		if (sites[i].last_ns <= idle_ns && sites[i].last_ns > work_ns)
 			work_ns = sites[i].last_ns;
 	return work_ns + period_ns < idle_ns ? idle_ns : work_ns;
-}
-
-uint64_t allocating_ns(const struct site *all)
-{
-	const struct site_history *history = all->history;
-	uint64_t nr = 0, pause = 0;
-
-	for (size_t i = 0; history && i < SITE_PERIODS; i++) {
-		pause++;
-		if (history->periods[i].allocated == 0)
-			continue;
-		nr += (pause - 1) << history->shift > PAUSE_NS ? 1 : pause;
-		pause = 0;
-	}
-	return history ? nr << history->shift : 0;
 }

@@ -15,7 +15,4 @@
  */
 uint64_t idle_since_ns(const struct site_stats *stats, const struct site *all, uint64_t end_ns);
 
-/* How long the program allocated: the time without pauses that are longer than 20 ms. */
-uint64_t allocating_ns(const struct site *all);
-
 #endif

@@ -8,6 +8,8 @@
 #define FIRST_SHIFT 20 /* periods of a millisecond */
 #define FIRST_SITES 256
 #define NO_SITE	    0u /* in site_of_stack; other values are an index + 1 */
+/* In a shorter one, a program that has its CPU may work without allocating, or wait for a timer. */
+#define PAUSE_NS 20000000
 
 struct site_stats {
 	struct site *sites;
@@ -15,6 +17,8 @@ struct site_stats {
 	uint32_t *site_of_stack; /* [stack id] */
 	size_t nr_stacks;
 	uint64_t origin_ns;	/* the start of the first period; 0: none yet */
+	uint64_t last_ns;	/* the last allocation; before the first one, the origin */
+	uint64_t busy_ns;	/* site_stats_busy_ns() */
 	uint64_t present_bytes; /* of all sites */
 	struct site_peak peak;
 	uint32_t nr_peaks;
@@ -70,7 +74,7 @@ static int grow_index(struct site_stats *stats, uint32_t stack_id)
 void site_stats_begin(struct site_stats *stats, uint64_t time_ns)
 {
 	if (!stats->origin_ns)
-		stats->origin_ns = time_ns;
+		stats->origin_ns = stats->last_ns = time_ns;
 }
 
 static int add_site(struct site_stats *stats, const struct site_block *block)
@@ -179,6 +183,16 @@ static inline void add_bytes(struct site_period *period, uint64_t bytes)
 	period->added_bytes = (int64_t)((uint64_t)period->added_bytes + bytes);
 }
 
+/* Blocks that are older than the last one, such as the parts of a mapping, tell nothing new. */
+static inline void note_busy(struct site_stats *stats, uint64_t time_ns)
+{
+	if (time_ns <= stats->last_ns)
+		return;
+	if (time_ns - stats->last_ns <= PAUSE_NS)
+		stats->busy_ns += time_ns - stats->last_ns;
+	stats->last_ns = time_ns;
+}
+
 /* Most sites allocate only once and need no history. */
 static int begin_history(const struct site_stats *stats, struct site *site)
 {
@@ -216,6 +230,7 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 		period->allocated++;
 		add_bytes(period, block->size_bytes);
 	}
+	note_busy(stats, block->time_ns);
 	save_at_peak(stats, site);
 	site->allocations++;
 	site->allocated_bytes += block->size_bytes;
@@ -554,4 +569,9 @@ void site_at_peak(const struct site_stats *stats, const struct site *site, uint6
 uint64_t site_stats_origin(const struct site_stats *stats)
 {
 	return stats->origin_ns;
+}
+
+uint64_t site_stats_busy_ns(const struct site_stats *stats)
+{
+	return stats->busy_ns;
 }

@@ -155,4 +155,7 @@ void site_at_peak(const struct site_stats *stats, const struct site *site, uint6
 /* The start of the first period. */
 uint64_t site_stats_origin(const struct site_stats *stats);
 
+/* How long the program allocated: the time without pauses that are longer than 20 ms. */
+uint64_t site_stats_busy_ns(const struct site_stats *stats);
+
 #endif

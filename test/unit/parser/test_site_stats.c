@@ -57,6 +57,21 @@ static void counts_of_a_stack(void **state)
 	assert_null(site_stats_find(stats, UINT32_MAX));
 }
 
+static void pauses_are_not_busy(void **state)
+{
+	const uint64_t ms = 1000000;
+
+	enter(1, 1 * ms);
+	enter(1, 6 * ms);
+	enter(1, 26 * ms);
+	assert_int_equal(site_stats_busy_ns(stats), 25 * ms);
+	enter(1, 47 * ms);
+	/* A part of a block that was split has its age. */
+	enter(1, 2 * ms);
+	enter(1, 48 * ms);
+	assert_int_equal(site_stats_busy_ns(stats), 26 * ms);
+}
+
 static void expect_at_peak(uint32_t stack_id, uint64_t bytes, uint64_t blocks)
 {
 	uint64_t at_peak_bytes, at_peak_blocks;
@@ -331,6 +346,7 @@ static void quantiles_are_within_the_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(pauses_are_not_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(counts_of_a_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_peak_is_that_of_all_stacks_together, setup,
 						teardown),

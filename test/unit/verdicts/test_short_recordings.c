@@ -20,10 +20,10 @@ static void a_short_recording_shows_no_leak(void **state)
 }
 
 /* On busy CPUs it waits for its turn most of the time: 2 ms of each 40 are its own. */
-static void a_slow_start_shows_no_leak(void **state)
+static void assert_slow_start_shows_no_leak(size_t nr_turns)
 {
-	input.end_ns = input.start_ns + SECOND * 2 / 5;
-	for (size_t i = 0; i < 100; i++) {
+	input.end_ns = input.start_ns + SECOND / 25 * nr_turns;
+	for (size_t i = 0; i < 10 * nr_turns; i++) {
 		size_t turn = i / 10;
 		double time_s = 0.04 * (double)turn + 0.0002 * (double)(i % 10);
 
@@ -34,6 +34,23 @@ static void a_slow_start_shows_no_leak(void **state)
 	assert_int_equal(verdict_of(1)->verdict, VERDICT_UNCLEAR);
 	assert_int_equal(verdict_of(2)->verdict, VERDICT_UNCLEAR);
 	assert_true(verdicts.is_too_short);
+}
+
+static void a_slow_start_shows_no_leak(void **state)
+{
+	assert_slow_start_shows_no_leak(10);
+}
+
+/* The periods of its history are 17 ms long. */
+static void a_slower_start_shows_no_leak(void **state)
+{
+	assert_slow_start_shows_no_leak(20);
+}
+
+/* They are 34 ms long. */
+static void the_slowest_start_shows_no_leak(void **state)
+{
+	assert_slow_start_shows_no_leak(45);
 }
 
 /* A program that runs for as long without a pause. */
@@ -50,8 +67,8 @@ static void a_leak_of_a_short_program_is_growth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_short_recording_shows_no_leak),
-		TEST(a_slow_start_shows_no_leak),
+		TEST(a_short_recording_shows_no_leak),	   TEST(a_slow_start_shows_no_leak),
+		TEST(a_slower_start_shows_no_leak),	   TEST(the_slowest_start_shows_no_leak),
 		TEST(a_leak_of_a_short_program_is_growth),
 	};
 
