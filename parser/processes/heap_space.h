@@ -53,10 +53,10 @@ struct heap_space *heap_space_create(struct heap_spaces *spaces);
 /* A copy of @source as it is now, with one user. NULL: out of memory. */
 struct heap_space *heap_space_fork(struct heap_spaces *spaces, struct heap_space *source);
 
-/* True if the heap may be changed at once. */
+/* True if heap_space_open() has nothing to do. */
 static inline bool heap_space_is_open(const struct heap_space *space)
 {
-	return space->heap && !space->source && !space->copies;
+	return space->heap && !space->source && !space->copies && space->is_active;
 }
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Heaps across fork, vfork, exec and exit; reused pids; command names. */
+#include "common/schema/look_state.h"
 #include "test/support/heap_feed_tests.h"
 
 #include <sched.h>
@@ -349,6 +350,39 @@ static void names_threads(void **state)
 	assert_string_equal(heap_tracker_comm_of(feed.tracker, 999), "");
 }
 
+static void feed_window(bool opens)
+{
+	const struct perf_sample sample = {.origin = feed_origin(&feed), .mark_number = opens};
+
+	assert_int_equal(heap_tracker_window(feed.tracker, &sample), 0);
+}
+
+/* Between two windows a process creates one that shares its memory, and does not wait for it. */
+static void a_clone_between_windows_hides_no_block(void **state)
+{
+	struct perf_sample look = {
+		.mark_number = LOOK_TOUCHED,
+		.args = {[LOOK_ADDRESS] = 0xb0},
+	};
+
+	feed_window(true);
+	feed_malloc(&feed, 10, 0xa0);
+	feed_window(false);
+	feed_fork(&feed, 200);
+	feed_newtask(&feed, 200, CLONE_VM);
+	feed_window(true);
+	feed_malloc(&feed, 10, 0xb0);
+	look.args[LOOK_ALLOCATED] = feed.sequence * 10;
+	feed_window(false);
+	look.origin = feed_origin(&feed);
+	assert_int_equal(heap_tracker_look(feed.tracker, &look), 0);
+	assert_int_equal(feed_stats(&feed)->looks, 1);
+	assert_int_equal(feed_stats(&feed)->unknown_looks, 0);
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->unobserved_blocks, 1);
+	assert_int_equal(feed_only_held(&feed)->address, 0xb0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +410,7 @@ int main(void)
 		TEST(killed_within_a_call),
 		TEST(exits_of_strangers),
 		TEST(names_threads),
+		TEST(a_clone_between_windows_hides_no_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
