@@ -477,9 +477,11 @@ void heap_for_each_young(struct heap *heap,
 			visit_own_entry(entry, visit, context);
 	}
 	heap->nr_young = 0;
-	if (heap->all_young)
+	/* If a visit compacts the heap, its blocks move, and all are young again. */
+	while (heap->all_young) {
+		heap->all_young = false;
 		heap_for_each_own(heap, visit, context);
-	heap->all_young = false;
+	}
 }
 
 void heap_drain(struct heap *heap, void (*visit)(void *context, const struct heap_block *b),

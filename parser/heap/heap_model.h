@@ -105,7 +105,8 @@ void heap_for_each_own(const struct heap *heap,
 
 /*
  * As heap_for_each_own(), but only blocks that came since the last call, or since the heap was
- * made; maybe also older ones. @visit may withdraw blocks.
+ * made; maybe also older ones, or the same one again. @visit may withdraw blocks, and bury the heap
+ * now and then.
  */
 void heap_for_each_young(struct heap *heap,
 			 void (*visit)(void *context, const struct heap_block *b), void *context);

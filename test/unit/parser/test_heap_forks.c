@@ -377,6 +377,49 @@ static void copies_are_limited(void **state)
 	assert_int_equal(spaces.memory.bytes, 0);
 }
 
+struct burying_visit {
+	struct heap *heap;
+	bool seen[NR_ADDRESSES];
+	bool is_buried;
+};
+
+static void see_and_bury(void *context, const struct heap_block *block)
+{
+	struct burying_visit *visit = context;
+
+	visit->seen[block->address / 16] = true;
+	if (!visit->is_buried)
+		assert_int_equal(heap_bury(visit->heap), 0);
+	visit->is_buried = true;
+}
+
+/* If too much memory is copied, what is done with a block may make its heap forget and move. */
+static void no_young_block_is_missed_if_the_heap_moves(void **state)
+{
+	struct shared_memory memory = {0};
+	struct heap_block block = {.size_bytes = 8}, ret;
+	struct heap *parent = heap_create(&memory);
+	struct burying_visit visit = {0};
+
+	assert_non_null(parent);
+	for (size_t i = 0; i < NR_ADDRESSES / 2; i++, block.address += 16)
+		assert_int_equal(heap_alloc(parent, &block, &ret), HEAP_OK);
+	visit.heap = heap_copy(parent);
+	assert_non_null(visit.heap);
+	for (size_t i = NR_ADDRESSES / 2; i < NR_ADDRESSES; i++, block.address += 16)
+		assert_int_equal(heap_alloc(visit.heap, &block, &ret), HEAP_OK);
+	heap_for_each_young(visit.heap, see_and_bury, &visit);
+	for (size_t i = 0; i < NR_ADDRESSES; i++)
+		assert_int_equal(visit.seen[i], i >= NR_ADDRESSES / 2);
+	memset(visit.seen, 0, sizeof(visit.seen));
+	heap_for_each_young(visit.heap, see_and_bury, &visit);
+	for (size_t i = 0; i < NR_ADDRESSES; i++)
+		assert_false(visit.seen[i]);
+	heap_destroy(visit.heap);
+	heap_destroy(parent);
+	assert_int_equal(memory.bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +428,7 @@ int main(void)
 		cmocka_unit_test(children_share),
 		cmocka_unit_test(grandchildren_share),
 		cmocka_unit_test(copies_are_limited),
+		cmocka_unit_test(no_young_block_is_missed_if_the_heap_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
