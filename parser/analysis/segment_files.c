@@ -199,8 +199,7 @@ int segment_files_open(int dir_fd, const char *dir, struct segment_files *ret)
 			"cannot read %s: its segments are removed faster than they can be opened",
 			dir);
 	if (!err && dropped)
-		diag_note("%s: the newest recording has no records yet; this is the one before it",
-			  dir);
+		diag_note("%s: the newest recording has no records; this is an earlier one", dir);
 	if (!err && nr_earlier)
 		diag_note("%s also has %zu segment%s of earlier recordings; name the files to read "
 			  "those",
