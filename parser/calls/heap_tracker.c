@@ -544,13 +544,13 @@ const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)
 const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid)
 {
 	const char *name = heap_tracker_comm_of(tracker, pid);
-	const struct thread *thread, *next, *first = NULL;
+	const struct process *process = process_table_find(&tracker->table, pid);
+	const struct thread *thread = process ? process->threads : NULL, *first = NULL;
 
 	if (*name)
 		return name;
-	HASH_ITER (hh, tracker->table.threads, thread, next)
-		if (thread->process && thread->process->pid == pid && *thread->comm &&
-		    (!first || thread->tid < first->tid))
+	for (; thread; thread = thread->next_of_process)
+		if (*thread->comm && (!first || thread->tid < first->tid))
 			first = thread;
 	return first ? first->comm : heap_tracker_comm_of(tracker, tid);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 void process_table_deinit(struct process_table *table)
 {
@@ -91,7 +92,10 @@ static void revive(struct thread *thread, struct process *process)
 	thread->last_return = (struct last_return){0};
 	thread->unpaired_return = NULL;
 	thread->descriptor_call = (struct descriptor_call){0};
+	if (thread->process)
+		DL_DELETE2(thread->process->threads, thread, prev_of_process, next_of_process);
 	thread->process = process;
+	DL_PREPEND2(process->threads, thread, prev_of_process, next_of_process);
 	thread->alive = true;
 	thread->is_new = false;
 	thread->flushes_at_exit = thread->tid != process->pid;
@@ -198,8 +202,11 @@ static void inherit_comm(const struct process_table *table, struct thread *child
 static size_t end_thread(struct thread *thread)
 {
 	size_t nr_open = thread->calls ? (size_t)thread->calls->depth : 0;
+	struct process *process = thread->process;
 
 	thread->alive = false;
+	DL_DELETE2(process->threads, thread, prev_of_process, next_of_process);
+	DL_APPEND2(process->threads, thread, prev_of_process, next_of_process);
 	free(thread->calls);
 	thread->calls = NULL;
 	free(thread->resources);
@@ -210,21 +217,12 @@ static size_t end_thread(struct thread *thread)
 }
 
 /* Ends all threads of @process. Returns how many calls they had open. */
-static size_t end_threads(struct process_table *table, struct process *process)
+static size_t end_threads(struct process *process)
 {
-	struct thread *thread = process_table_find_thread(table, process->pid), *next;
 	size_t nr_open = 0;
 
-	if (thread && thread->alive && thread->process == process) {
-		nr_open += end_thread(thread);
-		process->nr_threads--;
-	}
-	if (process->nr_threads == 0) /* the common case; the table may be long */
-		return nr_open;
-	HASH_ITER (hh, table->threads, thread, next) {
-		if (thread->alive && thread->process == process)
-			nr_open += end_thread(thread);
-	}
+	while (process->threads && process->threads->alive)
+		nr_open += end_thread(process->threads);
 	process->nr_threads = 0;
 	return nr_open;
 }
@@ -242,7 +240,7 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t ppid, pid_t
 	if (err)
 		return err;
 	/* Those of a former process with this pid, whose end was lost. */
-	end_threads(table, process);
+	end_threads(process);
 	process->doubtful = ANOMALY_NONE;
 	if (parent && parent->space) {
 		process->space = heap_space_fork(&table->spaces, parent->space);
@@ -295,7 +293,7 @@ int process_exec(struct process_table *table, struct process *process, size_t *r
 	if (!leader)
 		return -ENOMEM;
 	/* Only one thread is left, with the process's id (fs/exec.c, de_thread()). */
-	*ret_calls = end_threads(table, process);
+	*ret_calls = end_threads(process);
 	revive(leader, process);
 	process->space = NULL;
 	process->heap_pid = process->pid;

@@ -22,6 +22,7 @@
 struct process {
 	pid_t pid;
 	struct heap_space *space; /* NULL: none yet */
+	struct thread *threads;	  /* the living ones come first */
 	unsigned int nr_threads;  /* known living threads */
 	pid_t heap_pid; /* the owner of its memory: itself or, until exec, its vfork parent */
 	/* Anomalies to be withdrawn if this process lives on; a chain, or ANOMALY_NONE. */
@@ -47,6 +48,7 @@ struct resource_thread;
 struct thread {
 	pid_t tid;
 	struct process *process; /* NULL: only the thread's name is known */
+	struct thread *prev_of_process, *next_of_process;
 	bool alive;
 	bool is_new; /* created during the recording, and without an event so far */
 	bool is_active;
