@@ -49,6 +49,7 @@ int heap_tracker_create(const struct heap_observer *observer, struct heap_tracke
 	}
 	if (observer)
 		tracker->sink.observer = *observer;
+	process_table_init(&tracker->table);
 	tracker->block_prefetch = (struct block_prefetch){tracker, prefetch_block};
 	heap_anomalies_init(&tracker->sink.anomalies, tracker->sink.stats.anomalies);
 	*ret = tracker;

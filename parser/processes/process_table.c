@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#define HASH_NONFATAL_OOM 1
 #include "parser/processes/process_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
+
+void process_table_init(struct process_table *table)
+{
+	table->seed = hash_seed();
+}
+
+static unsigned int hash_id(const struct process_table *table, pid_t id)
+{
+	const uint64_t word = (uint64_t)id;
+
+	return (unsigned int)hash_words(&word, 1, table->seed);
+}
 
 void process_table_deinit(struct process_table *table)
 {
@@ -30,7 +41,8 @@ struct process *process_table_find(const struct process_table *table, pid_t pid)
 {
 	struct process *process;
 
-	HASH_FIND(hh, table->processes, &pid, sizeof(pid), process);
+	HASH_FIND_BYHASHVALUE(hh, table->processes, &pid, sizeof(pid), hash_id(table, pid),
+			      process);
 	return process;
 }
 
@@ -40,7 +52,7 @@ struct thread *process_table_find_thread(const struct process_table *table, pid_
 
 	if (thread && thread->tid == tid)
 		return thread;
-	HASH_FIND(hh, table->threads, &tid, sizeof(tid), thread);
+	HASH_FIND_BYHASHVALUE(hh, table->threads, &tid, sizeof(tid), hash_id(table, tid), thread);
 	return thread;
 }
 
@@ -55,8 +67,9 @@ static struct process *get_process(struct process_table *table, pid_t pid)
 		return NULL;
 	process->pid = process->heap_pid = pid;
 	process->doubtful = ANOMALY_NONE;
-	HASH_ADD(hh, table->processes, pid, sizeof(process->pid), process);
-	if (!process->hh.tbl) {
+	HASH_ADD_BYHASHVALUE(hh, table->processes, pid, sizeof(process->pid), hash_id(table, pid),
+			     process);
+	if (!hash_added(process)) {
 		free(process);
 		return NULL;
 	}
@@ -74,8 +87,9 @@ static struct thread *get_thread(struct process_table *table, pid_t tid)
 		return NULL;
 	thread->tid = tid;
 	thread->free_run = FREE_RUN_EMPTY;
-	HASH_ADD(hh, table->threads, tid, sizeof(thread->tid), thread);
-	if (!thread->hh.tbl) {
+	HASH_ADD_BYHASHVALUE(hh, table->threads, tid, sizeof(thread->tid), hash_id(table, tid),
+			     thread);
+	if (!hash_added(thread)) {
 		free(thread);
 		return NULL;
 	}

@@ -9,13 +9,12 @@
 #ifndef LEAKTOOLS_PARSER_PROCESS_TABLE_H
 #define LEAKTOOLS_PARSER_PROCESS_TABLE_H
 
+#include "common/hash.h"
 #include "parser/processes/call_pairing.h"
 #include "parser/processes/heap_anomalies.h"
 #include "parser/processes/heap_space.h"
 #include "parser/processes/open_syscalls.h"
 #include "parser/processes/release_chain.h"
-
-#include <uthash.h> /* a file that adds to the tables defines HASH_NONFATAL_OOM first */
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its NUL */
 
@@ -76,6 +75,7 @@ struct thread {
 };
 
 struct process_table {
+	uint64_t seed; /* of the hashes */
 	struct process *processes;
 	struct thread *threads;
 	struct thread *last_thread; /* the last one asked for; the next event is often its own */
@@ -83,6 +83,8 @@ struct process_table {
 	struct heap_spaces spaces;
 };
 
+/* @table is zeroed. */
+void process_table_init(struct process_table *table);
 void process_table_deinit(struct process_table *table);
 
 /* Gets the thread @tid of process @pid; adds or revives it if necessary. Returns 0 or -ENOMEM. */

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#define HASH_NONFATAL_OOM 1 /* A failed addition then sets a flag. It would exit otherwise. */
-
 #include "parser/windows/followed_blocks.h"
 
 #include <errno.h>
@@ -13,29 +11,41 @@ void followed_blocks_deinit(struct followed_blocks *blocks)
 		followed_blocks_remove(blocks, blocks->by_key);
 }
 
-#undef uthash_nonfatal_oom
-#define uthash_nonfatal_oom(element) (failed = true)
+static unsigned int hash_pid(const struct followed_blocks *blocks, int64_t pid)
+{
+	const uint64_t word = (uint64_t)pid;
+
+	return (unsigned int)hash_words(&word, 1, blocks->seed);
+}
+
+static unsigned int hash_key(const struct followed_blocks *blocks, const struct follow_key *key)
+{
+	const uint64_t words[] = {key->address, (uint64_t)key->pid};
+
+	return (unsigned int)hash_words(words, 2, blocks->seed);
+}
 
 static struct waiting_process *waiting_process(const struct followed_blocks *blocks, int64_t pid)
 {
 	struct waiting_process *found;
 
-	HASH_FIND(hh, blocks->waiting_of, &pid, sizeof(pid), found);
+	HASH_FIND_BYHASHVALUE(hh, blocks->waiting_of, &pid, sizeof(pid), hash_pid(blocks, pid),
+			      found);
 	return found;
 }
 
 static int begin_to_wait(struct followed_blocks *blocks, struct followed_block *block)
 {
 	struct waiting_process *process = waiting_process(blocks, block->key.pid);
-	bool failed = false;
 
 	if (!process) {
 		process = calloc(1, sizeof(*process));
 		if (!process)
 			return -ENOMEM;
 		process->pid = block->key.pid;
-		HASH_ADD(hh, blocks->waiting_of, pid, sizeof(process->pid), process);
-		if (failed) {
+		HASH_ADD_BYHASHVALUE(hh, blocks->waiting_of, pid, sizeof(process->pid),
+				     hash_pid(blocks, process->pid), process);
+		if (!hash_added(process)) {
 			free(process);
 			return -ENOMEM;
 		}
@@ -60,18 +70,20 @@ static void end_to_wait(struct followed_blocks *blocks, struct followed_block *b
 int followed_blocks_add(struct followed_blocks *blocks, const struct followed_block *block)
 {
 	struct followed_block *added = malloc(sizeof(*added));
-	bool failed = false;
 
 	if (!added)
 		return -ENOMEM;
+	if (!blocks->by_key)
+		blocks->seed = hash_seed();
 	*added = *block;
 	added->nr_looks = added->nr_untouched = 0;
 	if (begin_to_wait(blocks, added)) {
 		free(added);
 		return -ENOMEM;
 	}
-	HASH_ADD(hh, blocks->by_key, key, sizeof(added->key), added);
-	if (failed) {
+	HASH_ADD_BYHASHVALUE(hh, blocks->by_key, key, sizeof(added->key),
+			     hash_key(blocks, &added->key), added);
+	if (!hash_added(added)) {
 		end_to_wait(blocks, added);
 		free(added);
 		return -ENOMEM;
@@ -85,8 +97,7 @@ struct followed_block *followed_blocks_find(const struct followed_blocks *blocks
 	const struct follow_key key = {address, pid};
 	struct followed_block *found;
 
-	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it has no padding */
-	HASH_FIND(hh, blocks->by_key, &key, sizeof(key), found);
+	HASH_FIND_BYHASHVALUE(hh, blocks->by_key, &key, sizeof(key), hash_key(blocks, &key), found);
 	return found;
 }
 

@@ -12,14 +12,13 @@
 #ifndef LEAKTOOLS_PARSER_FOLLOWED_BLOCKS_H
 #define LEAKTOOLS_PARSER_FOLLOWED_BLOCKS_H
 
+#include "common/hash.h"
 #include "common/schema/look_state.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#include <uthash.h>
 
 /* leakrec first looks about a second after the window, unless the machine is very busy. */
 #define FOLLOW_PATIENCE_NS UINT64_C(30000000000)
@@ -67,6 +66,7 @@ static inline uint64_t followed_in_flight_ns(uint64_t window_ns)
 
 /* Zero it before use. */
 struct followed_blocks {
+	uint64_t seed; /* of the hashes, from the first block on */
 	struct followed_block *by_key;
 	struct followed_block *waiting;	    /* those without looks */
 	struct waiting_process *waiting_of; /* the same by process */

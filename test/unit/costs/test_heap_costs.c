@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Recordings that someone made up to keep the parser busy. */
 #include "common/clock.h"
+#include "common/hash.h"
+#include "common/scope.h"
+#include "parser/windows/followed_blocks.h"
 #include "test/support/heap_feed.h"
 
 #define NR 80000
 /* It takes about as long as an ordinary recording; a hundred times that, if each looks at all. */
 #define MAX_LONGER 10
+
+/* What has such a hash by uthash's own function is in few of a table's chains. */
+#define is_prepared(key)                                                                           \
+	({                                                                                         \
+		unsigned int hash_;                                                                \
+                                                                                                   \
+		HASH_JEN(&(key), sizeof(key), hash_);                                              \
+		hash_ % 256 == 0;                                                                  \
+	})
+
+static uint64_t prepared[NR];
 
 /* The CPU time of @run, in nanoseconds. */
 static uint64_t time_of(void (*run)(struct feed *feed))
@@ -81,12 +95,56 @@ static void many_processes_have_no_name(void **state)
 	assert_cheap(name_all);
 }
 
+static void use_prepared_pids(struct feed *feed)
+{
+	for (pid_t i = 0; i < NR; i++)
+		feed_fork(feed, (pid_t)prepared[i]);
+}
+
+static void pids_are_prepared_to_collide(void **state)
+{
+	size_t nr = 0;
+
+	for (pid_t pid = 1; nr < NR; pid++)
+		if (is_prepared(pid))
+			prepared[nr++] = (uint64_t)pid;
+	assert_cheap(use_prepared_pids);
+}
+
+static void feed_window(struct feed *feed, bool opens)
+{
+	const struct perf_sample sample = {.origin = feed_origin(feed), .mark_number = opens};
+
+	assert_int_equal(heap_tracker_window(feed->tracker, &sample), 0);
+}
+
+static void use_prepared_addresses(struct feed *feed)
+{
+	feed_window(feed, true);
+	for (pid_t i = 0; i < NR; i++)
+		feed_call(feed, "malloc", 64, 0, prepared[i]);
+	feed_window(feed, false);
+}
+
+/* The blocks outlive their window. */
+static void addresses_are_prepared_to_collide(void **state)
+{
+	size_t nr = 0;
+
+	for (struct follow_key key = {16, 100}; nr < NR; key.address += 16)
+		if (is_prepared(key))
+			prepared[nr++] = key.address;
+	assert_cheap(use_prepared_addresses);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_pids_with_threads_are_used_anew),
 		cmocka_unit_test(a_process_ends_many_threads),
 		cmocka_unit_test(many_processes_have_no_name),
+		cmocka_unit_test(pids_are_prepared_to_collide),
+		cmocka_unit_test(addresses_are_prepared_to_collide),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
