@@ -109,7 +109,7 @@ static int tell_of(struct heap_sink *sink, const struct process *process, uint64
 	int err;
 
 	/* A space that others use does not end. Records without a time are perf's own. */
-	if (!space || space->nr_users > 1 || !process->ended_ns)
+	if (!space || !heap_space_may_end(space) || !process->ended_ns)
 		return 0;
 	err = heap_space_bury(space);
 	space->ended_ns = process->ended_ns;

@@ -25,6 +25,7 @@ struct heap_space {
 	struct heap_space *copies;  /* the spaces whose source this is */
 	struct heap_space *next_copy, *prev_copy;
 	unsigned int nr_users; /* processes; 0: its leaks outlive them */
+	unsigned int nr_ends;  /* how often its last user seemed gone */
 	bool is_copy;	       /* and has not forgotten what it inherited */
 	uint64_t ended_ns;     /* when its last user's exit was told (process_ends.h); 0: not */
 	struct heap_spaces *spaces;
@@ -32,6 +33,12 @@ struct heap_space {
 	bool is_active;
 	struct heap_space *prev_active, *next_active; /* in heap_spaces.active */
 };
+
+/*
+ * An end takes as long as the space has blocks. After so many, each with an event of the process
+ * after it, its exits are no ends.
+ */
+#define MAX_ENDS	 16
 
 #define MAX_COPIED_BYTES ((size_t)1 << 30)
 
@@ -99,6 +106,12 @@ int heap_space_for_each(const struct heap_space *space,
  */
 int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space,
 		    int (*visit)(void *context, const struct heap_block *block), void *context);
+
+/* True if the exit of the last user is the end of @space. */
+static inline bool heap_space_may_end(const struct heap_space *space)
+{
+	return space->nr_users <= 1 && space->nr_ends <= MAX_ENDS;
+}
 
 /*
  * The last process seems gone but may reappear: forgets what heap_space_put() would. Returns 0 or

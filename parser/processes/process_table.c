@@ -324,8 +324,10 @@ int process_table_exit_thread(struct process_table *table, struct thread *thread
 	process->nr_threads--;
 	if (process->nr_threads > 0 || !process->space)
 		return 0;
-	return process->space->nr_users > 1 ? leave_space(table, process)
-					    : heap_space_bury(process->space);
+	if (process->space->nr_users > 1)
+		return leave_space(table, process);
+	process->space->nr_ends++;
+	return heap_space_may_end(process->space) ? heap_space_bury(process->space) : 0;
 }
 
 int process_table_set_comm(struct process_table *table, pid_t tid, const char *comm)

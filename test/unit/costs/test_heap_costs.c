@@ -137,6 +137,24 @@ static void addresses_are_prepared_to_collide(void **state)
 	assert_cheap(use_prepared_addresses);
 }
 
+/* A process with many blocks exits again and again, and each time goes on. */
+static void exit_again(struct feed *feed)
+{
+	for (uint64_t i = 1; i <= NR; i++)
+		feed_call(feed, "malloc", 64, 0, 16 * i);
+	for (int i = 0; i < NR; i++) {
+		feed_exit(feed, 100, 100);
+		feed_call(feed, "malloc", 64, 0, 0);
+	}
+	feed_finish(feed);
+	assert_int_equal(feed_nr_held(feed), NR);
+}
+
+static void a_process_does_not_stay_dead(void **state)
+{
+	assert_cheap(exit_again);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +163,7 @@ int main(void)
 		cmocka_unit_test(many_processes_have_no_name),
 		cmocka_unit_test(pids_are_prepared_to_collide),
 		cmocka_unit_test(addresses_are_prepared_to_collide),
+		cmocka_unit_test(a_process_does_not_stay_dead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
