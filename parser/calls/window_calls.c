@@ -101,6 +101,7 @@ static void follow_block(void *context, const struct heap_block *block)
 		.window_ns = closing->window_ns,
 		.seen_ns = closing->close_ns,
 	};
+	const struct site_block outliving = site_block_of_followed(&followed);
 	struct followed_block *former;
 
 	if (closing->err || block->allocated.time_ns < windows->since_ns)
@@ -114,6 +115,9 @@ static void follow_block(void *context, const struct heap_block *block)
 		closing->err = lose_sight(closing->sink, closing->table, former);
 	if (!closing->err)
 		closing->err = followed_blocks_add(&windows->blocks, &followed);
+	if (!closing->err)
+		closing->err =
+			site_stats_outlive(closing->sink->sites, &outliving, closing->close_ns);
 }
 
 static void forget_region(void *context, const struct region *region)
@@ -128,7 +132,10 @@ static void forget_region(void *context, const struct region *region)
 	if (closing->err || region->is_own)
 		return;
 	closing->sink->stats.unobserved_blocks++;
-	closing->err = site_stats_lose_sight(closing->sink->sites, &block, closing->close_ns);
+	closing->err = site_stats_outlive(closing->sink->sites, &block, closing->close_ns);
+	if (!closing->err)
+		closing->err =
+			site_stats_lose_sight(closing->sink->sites, &block, closing->close_ns);
 }
 
 /* leakrec does not look at mappings. */
@@ -199,7 +206,7 @@ int window_calls_look(struct heap_sink *sink, struct process_table *table,
 	struct followed_block *followed = followed_blocks_find(&windows->blocks, sample->origin.pid,
 							       sample->args[LOOK_ADDRESS]);
 	struct site_block block;
-	int err = 0;
+	int err;
 
 	/*
 	 * Two functions may have returned the block (malloc, and new around it), and only one block
@@ -214,10 +221,8 @@ int window_calls_look(struct heap_sink *sink, struct process_table *table,
 	block = site_block_of_followed(followed);
 	if (!followed->nr_looks) {
 		sink->stats.followed_blocks++;
-		err = site_stats_follow(sink->sites, &block);
+		site_stats_follow(sink->sites, &block, followed->closed_ns);
 	}
-	if (err)
-		return err;
 	if (followed->ended_ns)
 		return note_freed(sink, followed, followed->ended_ns);
 	if (sample->mark_number != LOOK_GONE) {
@@ -259,18 +264,17 @@ int window_calls_end_process(struct heap_sink *sink, struct process_table *table
 }
 
 /* The blocks of a window that closed with the recording were observed until its end. */
-static int keep_last(struct heap_sink *sink)
+static void keep_last(struct heap_sink *sink)
 {
 	struct window_sink *windows = &sink->windows;
 	const struct observed_window *last = &windows->time.windows[windows->time.nr - 1];
 	struct followed_block *followed, *next;
 	uint64_t length_ns = last->close_ns - last->open_ns;
-	int err = 0;
 
 	if (windows->end_ns > last->close_ns &&
 	    windows->end_ns - last->close_ns > length_ns / NEAR_END)
-		return 0;
-	for (followed = windows->blocks.waiting; followed && !err; followed = next) {
+		return;
+	for (followed = windows->blocks.waiting; followed; followed = next) {
 		const struct site_block block = site_block_of_followed(followed);
 
 		next = followed->next;
@@ -278,20 +282,17 @@ static int keep_last(struct heap_sink *sink)
 			continue;
 		followed_blocks_look(&windows->blocks, followed, LOOK_TOUCHED, last->close_ns);
 		followed->is_certain = true;
-		err = site_stats_follow(sink->sites, &block);
+		site_stats_follow(sink->sites, &block, followed->closed_ns);
 	}
-	return err;
 }
 
 int window_calls_finish(struct heap_sink *sink, struct process_table *table)
 {
-	int err = 0;
-
 	if (!sink->windows.time.nr)
 		return 0;
 	if (!sink->windows.time.is_open)
-		err = keep_last(sink);
-	return err ? err : lose_sight_before(sink, table, UINT64_MAX);
+		keep_last(sink);
+	return lose_sight_before(sink, table, UINT64_MAX);
 }
 
 bool window_calls_shows(const struct heap_sink *sink, const struct heap_block *block)

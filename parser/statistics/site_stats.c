@@ -346,56 +346,54 @@ int site_stats_drop(struct site_stats *stats, const struct site_block *block, ui
 }
 
 /*
- * Counts a block that outlived its window. Returns the index of its period, or -ENOMEM. The periods
- * last as long as the windows: they are folded together.
+ * The place of a count in @history->windows for @block. The periods last as long as the windows:
+ * they are folded together.
  */
-static int outlive(const struct site_stats *stats, struct site *site,
-		   const struct site_block *block)
+static size_t window_index(const struct site_stats *stats, struct site_history *history,
+			   const struct site_block *block)
 {
-	struct site_history *history;
-	size_t index;
-	int err = site->history ? 0 : begin_history(stats, site);
+	return (size_t)(period_of(stats, history, block->time_ns) - history->periods);
+}
 
-	if (err)
+int site_stats_outlive(struct site_stats *stats, const struct site_block *block, uint64_t closed_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+	struct site_history *history;
+	int err = site && !site->history ? begin_history(stats, site) : 0;
+
+	if (err || !site)
 		return err;
 	history = site->history;
 	if (!history->windows)
 		history->windows = calloc(1, sizeof(*history->windows));
 	if (!history->windows)
 		return -ENOMEM;
-	index = (size_t)(period_of(stats, history, block->time_ns) - history->periods);
-	history->windows->outlived[index]++;
-	return (int)index;
+	history->windows->outlived[window_index(stats, history, block)]++;
+	return lifetime_sketch_add(&history->windows->unobserved,
+				   lifetime_ns(stats, block, closed_ns));
+}
+
+void site_stats_follow(struct site_stats *stats, const struct site_block *block, uint64_t closed_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+	struct site_history *history = site ? site->history : NULL;
+
+	if (!history || !history->windows)
+		return;
+	history->windows->followed[window_index(stats, history, block)]++;
+	lifetime_sketch_remove(&history->windows->unobserved, lifetime_ns(stats, block, closed_ns));
 }
 
 int site_stats_lose_sight(struct site_stats *stats, const struct site_block *block,
-			  uint64_t time_ns)
+			  uint64_t closed_ns)
 {
 	struct site *site = find(stats, block->stack_id);
-	int err;
 
 	if (!site)
 		return 0;
 	save_at_peak(stats, site);
-	err = outlive(stats, site, block);
-	if (err >= 0)
-		err = end_block(stats, site, block, time_ns);
-	if (err)
-		return err;
 	site->unobserved++;
-	return lifetime_sketch_add(&site->history->windows->unobserved,
-				   lifetime_ns(stats, block, time_ns));
-}
-
-int site_stats_follow(struct site_stats *stats, const struct site_block *block)
-{
-	struct site *site = find(stats, block->stack_id);
-	int index = site ? outlive(stats, site, block) : 0;
-
-	if (!site || index < 0)
-		return index;
-	site->history->windows->followed[index]++;
-	return 0;
+	return end_block(stats, site, block, closed_ns);
 }
 
 int site_stats_exit(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)

@@ -28,7 +28,7 @@ struct site_period {
 
 /* Blocks that outlived the window in which they were allocated (parser/windows). */
 struct site_windows {
-	/* How old the blocks were that are unknown from the end of their window on. */
+	/* How old those without a look were when their window closed: later they are unknown. */
 	struct lifetime_sketch unobserved;
 	/*
 	 * Freed blocks that looks showed to have been in flight, or may have been: their lifetimes,
@@ -111,11 +111,18 @@ void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id);
 int site_stats_vanish(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
 /* The block ended at @time_ns, when its process executed another program. */
 int site_stats_drop(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
-/* It is not known what became of the block after its window closed, at @time_ns. */
+/*
+ * The block outlives its window, which closed at @closed_ns. It is held as before; what becomes of
+ * it then is unknown, unless it is followed.
+ */
+int site_stats_outlive(struct site_stats *stats, const struct site_block *block,
+		       uint64_t closed_ns);
+/* leakrec looks at a block that has outlived its window. */
+void site_stats_follow(struct site_stats *stats, const struct site_block *block,
+		       uint64_t closed_ns);
+/* It does not look at it. So the block is held until its window closed only. */
 int site_stats_lose_sight(struct site_stats *stats, const struct site_block *block,
-			  uint64_t time_ns);
-/* The block has outlived its window, and leakrec looks at it. It is held as before. */
-int site_stats_follow(struct site_stats *stats, const struct site_block *block);
+			  uint64_t closed_ns);
 /*
  * The process that holds the block exited at @time_ns. The block stays held: nothing will release
  * it.

@@ -219,8 +219,7 @@ static void follow(struct leak_trace *trace, const struct outliving *block,
 		taken_s = block->freed_s;
 		again_s = INFINITY;
 	}
-	if (site_stats_follow(trace->stats, &block->block))
-		check(NULL);
+	site_stats_follow(trace->stats, &block->block, followed.closed_ns);
 	for (bool is_last = false; !is_last; wait_s *= 2) {
 		bool is_there, is_same, was_taken = at_s >= taken_s;
 
@@ -279,6 +278,8 @@ void leak_trace_windows_settle(struct leak_trace *trace)
 		if (i == 0 || block[-1].window != block->window ||
 		    block[-1].block.stack_id != block->block.stack_id)
 			nr_of_window = 0;
+		if (site_stats_outlive(trace->stats, &block->block, closed_ns))
+			check(NULL);
 		if (nr_of_window++ < MAX_FOLLOWED)
 			follow(trace, block, &habits[trace->part_of[block->block.stack_id]]);
 		else if (site_stats_lose_sight(trace->stats, &block->block, closed_ns))

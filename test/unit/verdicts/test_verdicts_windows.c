@@ -139,7 +139,8 @@ static void add_gone(uint64_t close_ns)
 	struct site_stats *sites = (struct site_stats *)input.sites;
 
 	assert_int_equal(site_stats_enter(sites, &block), 0);
-	assert_int_equal(site_stats_follow(sites, &block), 0);
+	assert_int_equal(site_stats_outlive(sites, &block, close_ns), 0);
+	site_stats_follow(sites, &block, close_ns);
 	assert_int_equal(site_stats_leave_in_flight(sites, &block, close_ns, close_ns + SECOND), 0);
 }
 
