@@ -12,7 +12,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -433,74 +432,6 @@ static void ends_with_the_process(void **state)
 
 /* --- the clock --- */
 
-static void counts_observed_time(void **state)
-{
-	struct observed_time time = {0};
-
-	assert_int_equal(observed_time_before(&time, 5), 5);
-	assert_false(observed_time_has_gap(&time, 1, 5));
-	assert_int_equal(observed_time_open(&time, 100), 0);
-	assert_int_equal(observed_time_before(&time, 150), 50);
-	observed_time_close(&time, 200, 0);
-	assert_int_equal(observed_time_open(&time, 400), 0);
-	observed_time_close(&time, 500, 0);
-	assert_int_equal(observed_time_before(&time, 50), 0);
-	assert_int_equal(observed_time_before(&time, 150), 50);
-	assert_int_equal(observed_time_before(&time, 300), 100);
-	assert_int_equal(observed_time_before(&time, 450), 150);
-	assert_int_equal(observed_time_before(&time, 600), 200);
-	assert_false(observed_time_has_gap(&time, 110, 190));
-	assert_true(observed_time_has_gap(&time, 190, 410));
-	assert_true(observed_time_has_gap(&time, 250, 300));
-	observed_time_deinit(&time);
-}
-
-/* A window counts by the program's pace in it; unless that is known, as long as it was. */
-static void counts_by_pace(void **state)
-{
-	struct observed_time time = {0};
-
-	assert_int_equal(observed_time_paced_before(&time, 5), 5);
-	assert_int_equal(observed_time_open(&time, 100), 0);
-	assert_int_equal(observed_time_paced_before(&time, 150), 50);
-	observed_time_close(&time, 200, 0);
-	assert_false(time.has_paces);
-	assert_int_equal(observed_time_open(&time, 400), 0);
-	observed_time_close(&time, 500, 100);
-	assert_true(time.has_paces);
-	assert_int_equal(observed_time_open(&time, 600), 0);
-	observed_time_close(&time, 700, UINT64_MAX);
-	assert_int_equal(observed_time_paced_before(&time, 300), 100);
-	assert_int_equal(observed_time_paced_before(&time, 450), 105);
-	assert_int_equal(observed_time_paced_before(&time, 550), 110);
-	assert_in_range(observed_time_paced_before(&time, 800), 110, 110 + 100 * 100);
-	assert_int_equal(observed_time_before(&time, 800), 300);
-	assert_true(observed_time_has_gap(&time, 0, 500));
-	observed_time_deinit(&time);
-}
-
-static void bounds_the_clock(void **state)
-{
-	struct observed_time time = {0};
-	const uint64_t nr = 100000;
-
-	for (uint64_t i = 0; i < nr; i++) {
-		assert_int_equal(observed_time_open(&time, i * S), 0);
-		observed_time_close(&time, i * S + 20 * MS, 0);
-	}
-	assert_true(time.nr <= OBSERVED_MAX_WINDOWS);
-	assert_int_equal(time.nr_opened, nr);
-	assert_int_equal(observed_time_before(&time, nr * S), nr * 20 * MS);
-	for (uint64_t i = 0; i < nr; i += 997) {
-		int64_t error =
-			(int64_t)observed_time_before(&time, i * S) - (int64_t)(i * 20 * MS);
-
-		assert_true(llabs(error) <= (int64_t)(32 * 20 * MS));
-	}
-	assert_true(observed_time_has_gap(&time, 0, S));
-	observed_time_deinit(&time);
-}
-
 /* One window at the beginning stands for all time, though the site's periods are shorter. */
 static void assert_stands_for(uint64_t pace, unsigned int expected)
 {
@@ -573,9 +504,6 @@ int main(void)
 		cmocka_unit_test(forgets),
 		cmocka_unit_test(ends_with_the_process),
 		cmocka_unit_test(stands_for_all_time),
-		cmocka_unit_test(counts_observed_time),
-		cmocka_unit_test(counts_by_pace),
-		cmocka_unit_test(bounds_the_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
