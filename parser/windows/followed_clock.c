@@ -49,23 +49,50 @@ static void share_out_gaps(const double *observed_ns, size_t nr, double *represe
 		represented_ns[last] += represented_ns[k];
 }
 
-/*
- * The share in the clock's period @index, which has 2^@fold of the site's. One block at the overall
- * share steadies periods with few.
- */
-static double share_in(const struct site_windows *windows, size_t index, unsigned int fold,
-		       double overall)
-{
-	double outlived = 1, followed = overall;
-	size_t first = fold < 32 ? index << fold : SITE_PERIODS;
+struct sample {
+	double outlived, followed;
+};
 
-	if (!windows)
-		return overall;
-	for (size_t i = first; i < SITE_PERIODS && (i >> fold) == index; i++) {
-		outlived += windows->outlived[i];
-		followed += windows->followed[i];
+/* The sample of the clock's period @index, which has 2^@fold of the site's. */
+static struct sample sample_in(const struct site_windows *windows, size_t index, unsigned int fold)
+{
+	size_t first = fold < 32 ? index << fold : SITE_PERIODS;
+	struct sample sample = {0};
+
+	for (size_t i = first; windows && i < SITE_PERIODS && (i >> fold) == index; i++) {
+		sample.outlived += windows->outlived[i];
+		sample.followed += windows->followed[i];
 	}
-	return followed / outlived;
+	return sample;
+}
+
+/*
+ * The shares by which blocks of the sample stand for others. They must stand for all that outlived
+ * windows. So a period of which none is in the sample, or none yet, as leakrec looks a second
+ * later, has one share with the next that has some; the last ones with the last that has.
+ */
+static void pool_shares(const struct sample *samples, size_t nr, double *ret)
+{
+	struct sample sum = {0}, former = {0};
+	size_t first = 0, former_first = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		sum.outlived += samples[i].outlived;
+		sum.followed += samples[i].followed;
+		if (sum.followed == 0 && i + 1 < nr)
+			continue;
+		if (sum.followed == 0) {
+			first = former_first;
+			sum.outlived += former.outlived;
+			sum.followed += former.followed;
+		}
+		for (size_t k = first; k <= i; k++)
+			ret[k] = sum.outlived > 0 ? sum.followed / sum.outlived : 1;
+		former_first = first;
+		former = sum;
+		first = i + 1;
+		sum = (struct sample){0};
+	}
 }
 
 void followed_clock_init(struct followed_clock *ret, const struct observed_time *time,
@@ -74,7 +101,8 @@ void followed_clock_init(struct followed_clock *ret, const struct observed_time 
 	const struct site_history *history = site->history;
 	const struct site_windows *windows = history ? history->windows : NULL;
 	double share = windows ? overall_share(windows) : 1, clock_ns = 0;
-	double observed_ns[SITE_PERIODS], represented_ns[SITE_PERIODS];
+	double observed_ns[SITE_PERIODS], represented_ns[SITE_PERIODS], pooled[SITE_PERIODS];
+	struct sample samples[SITE_PERIODS];
 	uint64_t length_ns = end_ns > origin_ns ? end_ns - origin_ns : 1;
 	unsigned int shift = history ? history->shift : 0;
 
@@ -92,17 +120,20 @@ void followed_clock_init(struct followed_clock *ret, const struct observed_time 
 
 		observed_ns[i] = (double)observed_time_paced_before(time, next_ns) - from;
 		represented_ns[i] = (double)(next_ns - start_ns);
-		ret->share[i] = share_in(windows, i, history ? shift - history->shift : 0, share);
+		samples[i] = sample_in(windows, i, history ? shift - history->shift : 0);
+		/* One block at the overall share steadies periods with few. */
+		ret->share[i] = (samples[i].followed + share) / (samples[i].outlived + 1);
 		ret->before_ns[i] = clock_ns;
 		ret->observed_before[i] = from;
 		clock_ns += observed_ns[i] * ret->share[i];
 	}
 	ret->carried_stand_for = share > 0 ? fmax(1, 1 / share) : 1;
 	share_out_gaps(observed_ns, ret->nr, represented_ns);
+	pool_shares(samples, ret->nr, pooled);
 	for (size_t i = 0; i < ret->nr; i++)
 		ret->stands_for[i] =
-			observed_ns[i] > 0 && ret->share[i] > 0
-				? fmax(1, represented_ns[i] / observed_ns[i] / ret->share[i])
+			observed_ns[i] > 0 && pooled[i] > 0
+				? fmax(1, represented_ns[i] / observed_ns[i] / pooled[i])
 				: 1;
 }
 

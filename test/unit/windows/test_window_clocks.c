@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The clocks of recordings in windows. */
-#include "parser/windows/observed_time.h"
+#include "parser/windows/followed_clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,12 +80,43 @@ static void bounds_the_clock(void **state)
 	observed_time_deinit(&time);
 }
 
+/* One block outlives each window, and each 30th of them is in the sample. */
+static void stands_for_periods_without_a_sample(void **state)
+{
+	struct site_stats *sites = site_stats_create();
+	struct observed_time time = {0};
+	struct followed_clock clock;
+	double sum = 0;
+
+	assert_non_null(sites);
+	for (uint64_t i = 0; i < 600; i++) {
+		const struct site_block block = {1, 64, S + i * S + MS};
+		uint64_t close_ns = S + i * S + 20 * MS;
+
+		assert_int_equal(observed_time_open(&time, S + i * S), 0);
+		observed_time_close(&time, close_ns, 0);
+		assert_int_equal(site_stats_enter(sites, &block), 0);
+		assert_int_equal(site_stats_outlive(sites, &block, close_ns), 0);
+		if (i % 30 == 7)
+			site_stats_follow(sites, &block, close_ns);
+		else
+			assert_int_equal(site_stats_lose_sight(sites, &block, close_ns), 0);
+	}
+	followed_clock_init(&clock, &time, site_stats_find(sites, 1), S, 601 * S);
+	for (uint64_t i = 7; i < 600; i += 30)
+		sum += followed_clock_stands_for(&clock, S + i * S + MS);
+	assert_in_range(sum, 30000 - 1500, 30000 + 1500);
+	site_stats_destroy(sites);
+	observed_time_deinit(&time);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_observed_time),
 		cmocka_unit_test(counts_by_pace),
 		cmocka_unit_test(bounds_the_clock),
+		cmocka_unit_test(stands_for_periods_without_a_sample),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
