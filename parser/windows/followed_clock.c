@@ -95,12 +95,26 @@ static void pool_shares(const struct sample *samples, size_t nr, double *ret)
 	}
 }
 
+/* How long windows were open before @time_ns that have closed. */
+static double closed_before_ns(const struct followed_clock *clock, uint64_t time_ns)
+{
+	uint64_t until_ns = time_ns < clock->open_ns ? time_ns : clock->open_ns;
+
+	return (double)observed_time_paced_before(clock->time, until_ns);
+}
+
+/* The same of the open window. */
+static double open_before_ns(const struct followed_clock *clock, uint64_t time_ns)
+{
+	return time_ns > clock->open_ns ? (double)(time_ns - clock->open_ns) : 0;
+}
+
 void followed_clock_init(struct followed_clock *ret, const struct observed_time *time,
 			 const struct site *site, uint64_t origin_ns, uint64_t end_ns)
 {
 	const struct site_history *history = site->history;
 	const struct site_windows *windows = history ? history->windows : NULL;
-	double share = windows ? overall_share(windows) : 1, clock_ns = 0;
+	double share = windows ? overall_share(windows) : 1, clock_ns = 0, known_ns = 0;
 	double observed_ns[SITE_PERIODS], represented_ns[SITE_PERIODS], pooled[SITE_PERIODS];
 	struct sample samples[SITE_PERIODS];
 	uint64_t length_ns = end_ns > origin_ns ? end_ns - origin_ns : 1;
@@ -109,25 +123,32 @@ void followed_clock_init(struct followed_clock *ret, const struct observed_time 
 	/* The periods of a site that allocated in the beginning only do not reach to the end. */
 	while (length_ns >> shift >= SITE_PERIODS)
 		shift++;
-	*ret = (struct followed_clock){.time = time, .origin_ns = origin_ns};
+	*ret = (struct followed_clock){.time = time, .origin_ns = origin_ns, .open_ns = UINT64_MAX};
+	if (time->is_open)
+		ret->open_ns = time->windows[time->nr - 1].open_ns;
 	ret->period_ns = UINT64_C(1) << shift;
 	ret->nr = (size_t)fmin(SITE_PERIODS, ceil((double)length_ns / (double)ret->period_ns));
 	for (size_t i = 0; i < ret->nr; i++) {
 		uint64_t start_ns = origin_ns + i * ret->period_ns;
 		/* Events may come up to a moment after the recording's end. */
 		uint64_t next_ns = i + 1 < ret->nr ? start_ns + ret->period_ns : end_ns;
-		double from = (double)observed_time_paced_before(time, start_ns);
+		double from = closed_before_ns(ret, start_ns);
 
-		observed_ns[i] = (double)observed_time_paced_before(time, next_ns) - from;
-		represented_ns[i] = (double)(next_ns - start_ns);
+		observed_ns[i] = closed_before_ns(ret, next_ns) - from;
+		represented_ns[i] = (double)(next_ns - start_ns) -
+				    (open_before_ns(ret, next_ns) - open_before_ns(ret, start_ns));
 		samples[i] = sample_in(windows, i, history ? shift - history->shift : 0);
 		/* One block at the overall share steadies periods with few. */
 		ret->share[i] = (samples[i].followed + share) / (samples[i].outlived + 1);
 		ret->before_ns[i] = clock_ns;
 		ret->observed_before[i] = from;
 		clock_ns += observed_ns[i] * ret->share[i];
+		known_ns += observed_ns[i];
 	}
 	ret->carried_stand_for = share > 0 ? fmax(1, 1 / share) : 1;
+	/* Where nothing else is known, it stands for all time. */
+	ret->open_stand_for =
+		known_ns > 0 ? 1 : (double)length_ns / fmax(1, open_before_ns(ret, end_ns));
 	share_out_gaps(observed_ns, ret->nr, represented_ns);
 	pool_shares(samples, ret->nr, pooled);
 	for (size_t i = 0; i < ret->nr; i++)
@@ -140,15 +161,18 @@ void followed_clock_init(struct followed_clock *ret, const struct observed_time 
 double followed_clock_at(const struct followed_clock *clock, uint64_t time_ns)
 {
 	size_t index = period_of(clock, time_ns);
-	double since_ns = (double)observed_time_paced_before(clock->time, time_ns) -
-			  clock->observed_before[index];
+	double since_ns = closed_before_ns(clock, time_ns) - clock->observed_before[index];
 
-	return (clock->before_ns[index] + fmax(0, since_ns) * clock->share[index]) / NS_PER_S;
+	return (clock->before_ns[index] + fmax(0, since_ns) * clock->share[index] +
+		open_before_ns(clock, time_ns)) /
+	       NS_PER_S;
 }
 
 double followed_clock_stands_for(const struct followed_clock *clock, uint64_t time_ns)
 {
 	if (time_ns < clock->origin_ns)
 		return clock->carried_stand_for;
+	if (time_ns >= clock->open_ns)
+		return clock->open_stand_for;
 	return clock->stands_for[period_of(clock, time_ns)];
 }

@@ -5,7 +5,8 @@
  * it. What stays at a steady rate comes into the sample at that rate, by this clock
  * (docs/verdicts.md, "In windows").
  *
- * Shares are those of the site's periods (site_stats.h).
+ * Shares are those of the site's periods (site_stats.h). While a window is open, all of its blocks
+ * are known, so that none stands for others.
  */
 #ifndef LEAKTOOLS_PARSER_FOLLOWED_CLOCK_H
 #define LEAKTOOLS_PARSER_FOLLOWED_CLOCK_H
@@ -16,12 +17,14 @@
 struct followed_clock {
 	const struct observed_time *time;
 	uint64_t origin_ns, period_ns;
+	uint64_t open_ns;		      /* a window is open since then; UINT64_MAX: none is */
 	size_t nr;			      /* periods within the recording */
 	double share[SITE_PERIODS];	      /* of the blocks that outlived their windows */
 	double before_ns[SITE_PERIODS];	      /* the clock at the period's start */
 	double observed_before[SITE_PERIODS]; /* the observed time at its start */
 	double stands_for[SITE_PERIODS];      /* blocks of the program for each one in the sample */
 	double carried_stand_for;	      /* the same, of those from before the recording */
+	double open_stand_for;		      /* the same, of those of the open window */
 };
 
 /* @end_ns is when the recording ended. @time and @site's history must outlive @ret. */

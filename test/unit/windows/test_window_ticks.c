@@ -7,6 +7,7 @@
 #include "common/scope.h"
 #include "parser/verdicts/leak_report.h"
 #include "parser/windows/followed_blocks.h"
+#include "parser/windows/observed_time.h"
 #include "test/support/perf_data_writer.h"
 
 #include <math.h>
@@ -99,6 +100,22 @@ static void assert_near(double value, double expected, double share)
 			 expected);
 }
 
+/* All of an open window are listed: they stand for themselves, and others for many. */
+static void check_open_window(const struct leak_report *report)
+{
+	const struct observed_time *observed = heap_tracker_observed(analysis.heaps);
+	uint64_t open_ns = observed->windows[observed->nr - 1].open_ns;
+
+	for (size_t i = 0; observed->is_open && i < report->verdicts.nr_blocks; i++) {
+		double stands_for = report->verdicts.blocks[i].stands_for;
+
+		if (report->held[i].allocated.time_ns >= open_ns)
+			assert_near(stands_for, 1, 1e-6);
+		else
+			assert_true(stands_for > 100);
+	}
+}
+
 static int judge(void *context)
 {
 	static const struct leaks_options all = {0};
@@ -118,6 +135,7 @@ static int judge(void *context)
 		assert_int_equal(first->verdict, VERDICT_GROWTH);
 		assert_near(first->rate.blocks_per_s, RATE, 0.25);
 	}
+	check_open_window(&report);
 	nr_judged++;
 	leak_report_deinit(&report);
 	return 0;
@@ -154,11 +172,20 @@ static void the_last_window_has_no_looks_yet(void **state)
 	assert_int_equal(nr_judged, 12 + 3);
 }
 
+/* Each tick comes while a window is open. */
+static void all_blocks_of_an_open_window_are_known(void **state)
+{
+	make(990 * MS);
+	read_back(5 * S);
+	assert_int_equal(nr_judged, 12 + 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_sample_is_known_at_once),
 		cmocka_unit_test(the_last_window_has_no_looks_yet),
+		cmocka_unit_test(all_blocks_of_an_open_window_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

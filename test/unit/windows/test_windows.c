@@ -370,6 +370,26 @@ static void keeps_the_blocks_of_an_open_window(void **state)
 	analysis_deinit(&analysis);
 }
 
+/* If no window has closed, the open one stands for the time before it, too. */
+static void an_open_window_may_be_all_that_is_known(void **state)
+{
+	struct maker maker = make();
+	struct followed_clock clock;
+	struct analysis analysis;
+
+	bound(&maker, S, 0);
+	window(&maker, 51 * S, 1);
+	allocate(&maker, 51 * S + MS, 0x1000);
+	allocate(&maker, 101 * S, 0x2000);
+	finish(&maker, &analysis);
+	assert_held(&analysis, (uint64_t[]){0x1000, 0x2000}, 2);
+	followed_clock_init(&clock, heap_tracker_observed(analysis.heaps), only_site(&analysis), S,
+			    101 * S);
+	assert_int_equal(lround(followed_clock_stands_for(&clock, 51 * S + MS)), 2);
+	assert_int_equal(lround(followed_clock_at(&clock, 101 * S)), 50);
+	analysis_deinit(&analysis);
+}
+
 /* Blocks without looks are forgotten while the recording goes on. */
 static void forgets(void **state)
 {
@@ -501,6 +521,7 @@ int main(void)
 		cmocka_unit_test(cuts_off_open_calls),
 		cmocka_unit_test(keeps_the_blocks_of_a_window_that_lasts),
 		cmocka_unit_test(keeps_the_blocks_of_an_open_window),
+		cmocka_unit_test(an_open_window_may_be_all_that_is_known),
 		cmocka_unit_test(forgets),
 		cmocka_unit_test(ends_with_the_process),
 		cmocka_unit_test(stands_for_all_time),
