@@ -53,15 +53,15 @@ struct moment {
 };
 
 /* What comes in one window is of one moment, unless the window is a large part of the recording. */
-static void note_moment(const struct judge *judge, const struct heap_block *block,
-			struct moment *last, struct fit *fit)
+static void note_moment(const struct judge *judge, const struct site_verdict *verdict,
+			const struct heap_block *block, struct moment *last, struct fit *fit)
 {
 	const struct moment moment = {
 		block->allocated.time_ns,
 		observed_time_nr_before(judge->input->observed, block->allocated.time_ns),
 	};
 
-	fit->has_proven |= judge_outlived_flight(judge, block);
+	fit->has_proven |= judge_outlived_flight(judge, block, verdict->p99_s * NS_PER_S);
 	if (fit->nr_moments && moment.window == last->window &&
 	    (double)(moment.time_ns - last->time_ns) <= TOO_YOUNG_SHARE * judge->length_ns)
 		return;
@@ -99,7 +99,7 @@ static void collect_suspects(struct judge *judge, struct site_verdict *verdict, 
 		verdict->suspect_bytes += block->size_bytes;
 		stand_for += judge_stands_for(judge, block);
 		if (judge->input->observed) {
-			note_moment(judge, block, &moment, fit);
+			note_moment(judge, verdict, block, &moment, fit);
 			factor += judge_in_flight_factor(judge, block);
 		}
 	}

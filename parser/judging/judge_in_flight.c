@@ -71,11 +71,13 @@ bool judge_is_in_flight(const struct judge *judge, const struct heap_block *bloc
 	       age_at_close_ns(sure, block) < span_ns(sure) / 2;
 }
 
-bool judge_outlived_flight(const struct judge *judge, const struct heap_block *block)
+bool judge_outlived_flight(const struct judge *judge, const struct heap_block *block,
+			   double longest_ns)
 {
 	const struct sure_age *sure = sure_age_of(judge, block);
 
-	return sure->closed_ns == UINT64_MAX || age_at_close_ns(sure, block) >= MAX_IN_FLIGHT_NS;
+	return sure->closed_ns == UINT64_MAX ||
+	       age_at_close_ns(sure, block) >= fmax(MAX_IN_FLIGHT_NS, longest_ns);
 }
 
 double judge_in_flight_factor(const struct judge *judge, const struct heap_block *block)

@@ -73,8 +73,12 @@ void judge_certainty_of(const struct judge *judge, struct site_verdict *verdict)
 void judge_find_in_flight(struct judge *judge);
 /* True if the block may have been. */
 bool judge_is_in_flight(const struct judge *judge, const struct heap_block *block);
-/* True if the block was certainly not, whatever the others tell. */
-bool judge_outlived_flight(const struct judge *judge, const struct heap_block *block);
+/*
+ * True if the block was certainly not, whatever the others tell. Those of its kind that are freed
+ * live for @longest_ns at most, as a rule; negative: not known.
+ */
+bool judge_outlived_flight(const struct judge *judge, const struct heap_block *block,
+			   double longest_ns);
 /* If it was not, it stands for so many: for those that stay and may have been in flight, too. */
 double judge_in_flight_factor(const struct judge *judge, const struct heap_block *block);
 

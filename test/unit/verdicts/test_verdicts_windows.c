@@ -255,6 +255,17 @@ static void one_block_that_was_not_in_flight_is_overdue(void **state)
 	assert_int_equal(verdicts.sites[0].verdict, VERDICT_OVERDUE);
 }
 
+/* It was older than a thread waits, but others of its stack live longer: it was in use. */
+static void one_block_in_use_is_not_overdue(void **state)
+{
+	begin_with_a_long_window();
+	for (uint64_t i = 0; i < 2000; i++)
+		add(1, 1, 1000, (double)i / 50, 0.5);
+	add_stayer(1, 1, START + 50 * SECOND - SECOND * 15 / 100);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_UNCLEAR);
+}
+
 /* All of a quiet program's calls fit into one window. */
 static void growth_in_one_long_window_is_growth(void **state)
 {
@@ -281,6 +292,7 @@ int main(void)
 		WINDOWED(a_quiet_time_hides_no_leak),
 		WINDOWED(one_block_in_flight_is_not_overdue),
 		WINDOWED(one_block_that_was_not_in_flight_is_overdue),
+		WINDOWED(one_block_in_use_is_not_overdue),
 		WINDOWED(growth_in_one_long_window_is_growth),
 	};
 
