@@ -215,12 +215,12 @@ static bool init_survival(struct judge *judge, const struct site *site,
 		return true;
 	}
 	survival_init_windows(&judge->survival, site, judge->ages, judge->has_in_flight);
-	verdict->stays = judge->survival.stays;
 	/* All ends that were seen may be of blocks that were in flight. */
 	if (judge->survival.tail_ns <= 0) {
 		verdict->median_s = verdict->p99_s = -1;
 		return false;
 	}
+	verdict->stays = judge->survival.stays;
 	/* Short lives are seen more often than long ones. */
 	verdict->median_s = survival_quantile(&judge->survival, 0.5) / NS_PER_S;
 	verdict->p99_s = survival_quantile(&judge->survival, 0.99) / NS_PER_S;

@@ -152,11 +152,12 @@ void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct g
 static void write_windowed_lifetimes(FILE *out, const struct site_verdict *verdict)
 {
 	fprintf(out, "%" PRIu64 " seen", verdict->site->allocations);
-	if (verdict->stays < 0) {
-		fputs(", none of them freed", out);
-	} else {
+	if (verdict->stays >= 0)
 		fprintf(out, ", about %.3g %% stay", 100 * verdict->stays);
-	}
+	else
+		fputs(verdict->site->frees ? ", what share stays is not known"
+					   : ", none of them freed",
+		      out);
 	if (verdict->median_s >= 0) {
 		fputs("; of the others half freed within ", out);
 		fputs(quantity_duration(verdict->median_s).text, out);

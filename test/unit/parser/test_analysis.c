@@ -413,11 +413,10 @@ static void advice_knows_the_recorder(void **state)
 	check_advice("other", 0, "record with larger rings (-m)", "than a dump can be");
 }
 
-/* Without an exponent. */
-static void nearly_all_stay(void **state)
+static void check_lifetimes(const struct site *site, double stays, const char *expected)
 {
-	const struct site site = {.allocations = 7};
-	const struct site_verdict verdict = {.site = &site, .in_windows = true, .stays = 0.997};
+	const struct site_verdict verdict = {
+		.site = site, .in_windows = true, .stays = stays, .median_s = -1, .p99_s = -1};
 	_cleanup_free_ char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -425,7 +424,17 @@ static void nearly_all_stay(void **state)
 	assert_non_null(out);
 	leak_words_lifetimes(out, NULL, &verdict);
 	fclose(out);
-	assert_non_null(strstr(text, "7 seen, about 99.7 % stay; "));
+	assert_non_null(strstr(text, expected));
+}
+
+/* Without an exponent; and not at all if all that were freed had been in flight. */
+static void says_how_many_stay(void **state)
+{
+	const struct site site = {.allocations = 7}, in_flight = {.allocations = 7, .frees = 3};
+
+	check_lifetimes(&site, 0.997, "7 seen, about 99.7 % stay; ");
+	check_lifetimes(&site, -1, "7 seen, none of them freed; ");
+	check_lifetimes(&in_flight, -1, "7 seen, what share stays is not known; ");
 }
 
 int main(void)
@@ -438,7 +447,7 @@ int main(void)
 		cmocka_unit_test(files_that_do_not_belong_together),
 		cmocka_unit_test(what_contradicts_certainty),
 		cmocka_unit_test(threads_that_are_not_recorded),
-		cmocka_unit_test(nearly_all_stay),
+		cmocka_unit_test(says_how_many_stay),
 		cmocka_unit_test(filters_are_known),
 		cmocka_unit_test(recorded_sizes_are_known),
 		cmocka_unit_test(advice_knows_the_recorder),

@@ -172,6 +172,7 @@ static void ends_in_flight_hide_no_leak(void **state)
 	assert_int_equal(verdicts_init(&verdicts, &input), 0);
 	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
 	assert_true(verdicts.sites[0].median_s < 0);
+	assert_true(verdicts.sites[0].stays < 0);
 	assert_true(verdicts.blocks[0].ordinary < 0);
 }
 
