@@ -2,7 +2,7 @@
 /*
  * Measures how often verdicts are right. In simulated programs with known leaks, the ten stacks
  * listed first must be leaks, and the leaks must be among them. VERDICTS_SEEDS=N tries more
- * programs, VERDICTS_VERBOSE=1 reports each mistake.
+ * programs, VERDICTS_FIRST=N others, VERDICTS_VERBOSE=1 reports each mistake.
  */
 #include "test/support/leak_trace_windows.h"
 
@@ -26,6 +26,21 @@ struct score {
 	/* In windows, of leaks: within a quarter of the truth, or within two of their errors. */
 	size_t rates, near_rates, likely_rates;
 };
+
+/* Of @nr programs, unless the user wants others. */
+struct seeds {
+	uint64_t first, nr;
+};
+
+static struct seeds seeds_of(uint64_t nr)
+{
+	const char *first = getenv("VERDICTS_FIRST"), *other_nr = getenv("VERDICTS_SEEDS");
+
+	return (struct seeds){
+		.first = first ? strtoull(first, NULL, 10) : 0,
+		.nr = other_nr ? strtoull(other_nr, NULL, 10) : nr,
+	};
+}
 
 static bool is_leak_verdict(enum verdict verdict)
 {
@@ -122,14 +137,12 @@ static void judge_trace(uint64_t seed, enum trace_view view, struct score *score
 static void check_leaks(enum trace_view view, uint64_t nr_traces, double least_precision,
 			double least_recall)
 {
-	const char *seeds = getenv("VERDICTS_SEEDS");
+	const struct seeds seeds = seeds_of(nr_traces);
 	struct score score = {0};
 	double precision, recall;
 
-	if (seeds)
-		nr_traces = strtoull(seeds, NULL, 10);
-	for (uint64_t seed = 0; seed < nr_traces; seed++)
-		judge_trace(seed, view, &score);
+	for (uint64_t i = 0; i < seeds.nr; i++)
+		judge_trace(seeds.first + i, view, &score);
 	precision = (double)score.right / (double)score.flagged;
 	recall = (double)score.found / (double)score.leaks;
 	printf("%-30s", "");
@@ -143,7 +156,7 @@ static void check_leaks(enum trace_view view, uint64_t nr_traces, double least_p
 		putchar('\n');
 	}
 	printf("%zu leaks in %d programs; of the first ten: precision %.4f, recall %.4f\n",
-	       score.leaks, (int)nr_traces, precision, recall);
+	       score.leaks, (int)seeds.nr, precision, recall);
 	if (view != TRACE_WHOLE)
 		printf("of %zu rates, %zu are within a quarter of the truth, %zu within that or two errors\n",
 		       score.rates, score.near_rates, score.likely_rates);
@@ -277,17 +290,16 @@ static void judge_causes(uint64_t seed, enum trace_set set, struct cause_score *
 
 static void check_programs(enum trace_set set)
 {
-	const char *seeds = getenv("VERDICTS_SEEDS");
-	uint64_t nr_traces = seeds ? strtoull(seeds, NULL, 10) : NR_TRACES;
+	const struct seeds seeds = seeds_of(NR_TRACES);
 	struct cause_score score = {0};
 	double precision, recall;
 
-	for (uint64_t seed = 0; seed < nr_traces; seed++)
-		judge_causes(seed, set, &score);
+	for (uint64_t i = 0; i < seeds.nr; i++)
+		judge_causes(seeds.first + i, set, &score);
 	precision = (double)score.right / (double)score.flagged;
 	recall = (double)score.found / (double)score.leaks;
 	printf("%zu leaks in %d programs; of the first five causes: precision %.4f, recall %.4f\n",
-	       score.leaks, (int)nr_traces, precision, recall);
+	       score.leaks, (int)seeds.nr, precision, recall);
 	assert_true(precision >= 0.95);
 	assert_true(recall >= 0.95);
 }
