@@ -3,6 +3,7 @@
 
 #include "parser/statistics/idle_time.h"
 #include "parser/judging/judge_private.h"
+#include "parser/windows/followed_blocks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -276,7 +277,8 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 	freed = freed && kept < NEVER_FREED_SHARE;
 	verdict->verdict = freed ? judge_overdue(&fit) : judge_kept(judge, verdict, fit.pattern);
 	few = verdict->suspect_blocks < (judge->has_in_flight ? MIN_SUSPECTS : 1) ||
-	      (freed && few_moments && !fit.has_proven);
+	      (freed && few_moments && !fit.has_proven) ||
+	      (freed && verdict->oldest_s * NS_PER_S < MAX_IN_FLIGHT_NS);
 	if ((judge->is_too_short || few) &&
 	    (verdict->verdict == VERDICT_GROWTH || verdict->verdict == VERDICT_OVERDUE ||
 	     verdict->verdict == VERDICT_BURST))

@@ -64,12 +64,40 @@ static void a_leak_of_a_short_program_is_growth(void **state)
 	assert_false(verdicts.is_too_short);
 }
 
+/* Requests, and four blocks of the last one, allocated so long before the program was killed. */
+static void add_requests(double age_s)
+{
+	input.end_ns = input.start_ns + 2 * SECOND;
+	for (size_t i = 0; i < 1500; i++)
+		add(1, 1, 120, 0.001 * (double)i, 0.00004);
+	for (size_t i = 0; i < 4; i++)
+		add(1, 1, 120, 2 - age_s + 0.00001 * (double)i, FOREVER);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+}
+
+/* Without a CPU, a request takes longer than others have taken. */
+static void a_request_that_waits_for_a_cpu_is_not_overdue(void **state)
+{
+	add_requests(0.02);
+	assert_int_equal(verdict_of(1)->verdict, VERDICT_UNCLEAR);
+}
+
+static void nothing_waits_so_long(void **state)
+{
+	add_requests(0.3);
+	assert_int_equal(verdict_of(1)->verdict, VERDICT_OVERDUE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_short_recording_shows_no_leak),	   TEST(a_slow_start_shows_no_leak),
-		TEST(a_slower_start_shows_no_leak),	   TEST(the_slowest_start_shows_no_leak),
+		TEST(a_short_recording_shows_no_leak),
+		TEST(a_slow_start_shows_no_leak),
+		TEST(a_slower_start_shows_no_leak),
+		TEST(the_slowest_start_shows_no_leak),
 		TEST(a_leak_of_a_short_program_is_growth),
+		TEST(a_request_that_waits_for_a_cpu_is_not_overdue),
+		TEST(nothing_waits_so_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
