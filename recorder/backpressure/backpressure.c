@@ -14,9 +14,9 @@
 #include "recorder/processes/exempt.h"
 #include "recorder/backpressure/watchdog.h"
 #include "recorder/target_table/target_table.h"
-#include "recorder/bpf/backup_programs.h"
-#include "recorder/bpf/bpf_setup.h"
-#include "recorder/bpf/private_stack.h"
+#include "recorder/loading/backup_programs.h"
+#include "recorder/loading/bpf_setup.h"
+#include "recorder/loading/private_stack.h"
 #include "recorder/processes/tasks.h"
 
 #include <bpf/bpf.h>

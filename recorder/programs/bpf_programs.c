@@ -3,9 +3,9 @@
 
 #include "common/scope.h"
 #include "probes/tracefs/tracefs_uprobes.h"
-#include "recorder/bpf/backup_programs.h"
-#include "recorder/bpf/bpf_setup.h"
-#include "recorder/bpf/private_stack.h"
+#include "recorder/loading/backup_programs.h"
+#include "recorder/loading/bpf_setup.h"
+#include "recorder/loading/private_stack.h"
 #include "recorder/events/event_attr.h"
 #include "recorder/programs/bpf_ring.h"
 #include "recorder/programs/bpf_sites.h"

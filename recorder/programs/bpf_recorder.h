@@ -147,9 +147,9 @@ void bpf_recorder_rearm(struct bpf_recorder *recorder, size_t cpu);
 uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu);
 
 /*
- * The kernel may skip programs while others are preempted in them (recorder/bpf/backup_programs.h),
- * on behalf of any process. How many system calls may have gone unseen for that reason; and how
- * many first uses of a file. No more have.
+ * The kernel may skip programs while others are preempted in them
+ * (recorder/loading/backup_programs.h), on behalf of any process. How many system calls may have
+ * gone unseen for that reason; and how many first uses of a file. No more have.
  */
 uint64_t bpf_recorder_nr_calls_skipped(const struct bpf_recorder *recorder);
 uint64_t bpf_recorder_nr_files_skipped(const struct bpf_recorder *recorder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/bpf/backup_programs.h"
-#include "recorder/bpf/bpf_setup.h"
+#include "recorder/loading/backup_programs.h"
+#include "recorder/loading/bpf_setup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

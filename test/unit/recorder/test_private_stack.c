@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Recognises programs that a kernel must not preempt (recorder/bpf/private_stack.h). */
-#include "recorder/bpf/private_stack.h"
+/* Recognises programs that a kernel must not preempt (recorder/loading/private_stack.h). */
+#include "recorder/loading/private_stack.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

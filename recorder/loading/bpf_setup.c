@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/bpf/bpf_setup.h"
+#include "recorder/loading/bpf_setup.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/bpf/backup_programs.h"
+#include "recorder/loading/backup_programs.h"
 
 #include "common/scope.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/bpf/private_stack.h"
+#include "recorder/loading/private_stack.h"
 
 #include "common/scope.h"
 
