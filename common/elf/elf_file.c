@@ -319,27 +319,39 @@ static bool mini_expands_well(const Elf_Data *data)
 	       (size == 0 || is_plain(image, size));
 }
 
-/* The older format: "ZLIB", then the expanded size as a big-endian number. */
-static uint64_t gnu_expanded_size(Elf_Scn *section)
+/* The beginning of a section. libelf would read all of it, which may be gigabytes. */
+static const Elf_Data *read_start(Elf *elf, const GElf_Shdr *header, size_t size, Elf_Type type)
 {
-	const Elf_Data *data = elf_rawdata(section, NULL);
+	if (header->sh_offset > INT64_MAX || header->sh_size < size)
+		return NULL;
+	return elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, size, type);
+}
+
+/* The older format: "ZLIB", then the expanded size as a big-endian number. */
+static uint64_t gnu_expanded_size(Elf *elf, const GElf_Shdr *header)
+{
+	const Elf_Data *data = read_start(elf, header, 12, ELF_T_BYTE);
 	const uint8_t *bytes = data ? data->d_buf : NULL;
 	uint64_t size = 0;
 
-	if (!bytes || data->d_size < 12 || memcmp(bytes, "ZLIB", 4) != 0)
+	if (!bytes || memcmp(bytes, "ZLIB", 4) != 0)
 		return 0;
 	for (size_t i = 4; i < 12; i++)
 		size = size << 8 | bytes[i];
 	return size;
 }
 
-static uint64_t expanded_size(Elf_Scn *section, const GElf_Shdr *header, const char *name)
+static uint64_t expanded_size(Elf *elf, const GElf_Shdr *header, const char *name)
 {
-	GElf_Chdr compression;
+	const Elf_Data *data;
 
-	if (header->sh_flags & SHF_COMPRESSED)
-		return gelf_getchdr(section, &compression) ? compression.ch_size : 0;
-	return strncmp(name, ".zdebug", 7) == 0 ? gnu_expanded_size(section) : 0;
+	if (!(header->sh_flags & SHF_COMPRESSED))
+		return strncmp(name, ".zdebug", 7) == 0 ? gnu_expanded_size(elf, header) : 0;
+	data = read_start(elf, header, gelf_fsize(elf, ELF_T_CHDR, 1, EV_CURRENT), ELF_T_CHDR);
+	if (!data || !data->d_buf)
+		return 0;
+	return gelf_getclass(elf) == ELFCLASS32 ? ((const Elf32_Chdr *)data->d_buf)->ch_size
+						: ((const Elf64_Chdr *)data->d_buf)->ch_size;
 }
 
 uint64_t elf_file_expanded_bytes(Elf *elf)
@@ -352,7 +364,7 @@ uint64_t elf_file_expanded_bytes(Elf *elf)
 
 		if (!section.name || section.header.sh_type == SHT_NOBITS)
 			continue;
-		size = expanded_size(section.handle, &section.header, section.name);
+		size = expanded_size(elf, &section.header, section.name);
 		expanded = size > UINT64_MAX - expanded ? UINT64_MAX : expanded + size;
 	}
 	return expanded;

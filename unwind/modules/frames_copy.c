@@ -24,6 +24,7 @@ struct copy {
 
 struct section_table {
 	Elf64_Ehdr header;
+	Elf64_Phdr *segments;
 	Elf64_Shdr *sections;
 	char *names;
 	size_t names_size;
@@ -88,7 +89,10 @@ static bool is_useful(const Elf64_Shdr *section, const char *name, enum program 
 {
 	if (section->sh_size <= MAX_SMALL)
 		return !begins_with(name, ".debug") && !begins_with(name, ".zdebug");
-	if (section->sh_type == SHT_SYMTAB || section->sh_type == SHT_STRTAB)
+	/* libelf would copy a table that is not aligned once more. */
+	if (section->sh_type == SHT_SYMTAB)
+		return program != OTHER && section->sh_offset % sizeof(Elf64_Addr) == 0;
+	if (section->sh_type == SHT_STRTAB)
 		return program != OTHER;
 	return program == STATIC && section->sh_flags & SHF_EXECINSTR;
 }
@@ -108,22 +112,90 @@ static enum program find_program(const struct section_table *table)
 	return program;
 }
 
-/* Copies call frame information first, then what there is room for. */
-static bool copy_sections(struct copy *copy, const struct section_table *table)
+/* Notes are read as a whole, and linked files have few: what exceeds MAX_SMALL is left out. */
+static bool has_room_for_notes(uint64_t *notes, uint64_t size)
 {
-	const Elf64_Shdr *end = table->sections + table->header.e_shnum;
-	enum program program = find_program(table);
-
-	for (const Elf64_Shdr *section = table->sections; section < end; section++)
-		if (section->sh_type != SHT_NOBITS && is_frames(name_of(table, section)) &&
-		    !copy_bytes(copy, section->sh_offset, section->sh_size))
-			return false;
-	for (const Elf64_Shdr *section = table->sections; section < end; section++)
-		if (section->sh_type != SHT_NOBITS && section->sh_size <= MAX_BYTES - copy->bytes &&
-		    is_useful(section, name_of(table, section), program) &&
-		    !copy_bytes(copy, section->sh_offset, section->sh_size))
-			return false;
+	if (size > MAX_SMALL - *notes)
+		return false;
+	*notes += size;
 	return true;
+}
+
+/*
+ * Copies call frame information first, then what there is room for. What is not copied has no
+ * contents for libelf, either: it would read zeros, each page of which takes memory, and convert
+ * them. It converts no bytes.
+ */
+static bool copy_sections(struct copy *copy, struct section_table *table)
+{
+	Elf64_Shdr *end = table->sections + table->header.e_shnum;
+	enum program program = find_program(table);
+	uint64_t notes = 0;
+
+	for (Elf64_Shdr *section = table->sections; section < end; section++) {
+		if (section->sh_type == SHT_NOBITS || !is_frames(name_of(table, section)))
+			continue;
+		if (!copy_bytes(copy, section->sh_offset, section->sh_size))
+			return false;
+		section->sh_type = SHT_PROGBITS;
+	}
+	for (Elf64_Shdr *section = table->sections; section < end; section++) {
+		const char *name = name_of(table, section);
+
+		if (section->sh_type == SHT_NOBITS || is_frames(name))
+			continue;
+		if (section->sh_size > MAX_BYTES - copy->bytes ||
+		    !is_useful(section, name, program) ||
+		    (section->sh_type == SHT_NOTE && !has_room_for_notes(&notes, section->sh_size)))
+			section->sh_type = SHT_NOBITS;
+		else if (!copy_bytes(copy, section->sh_offset, section->sh_size))
+			return false;
+	}
+	return true;
+}
+
+/* Notes and call frame information are found by sections, and may not have been copied. */
+static void leave_out_segments(struct section_table *table)
+{
+	uint64_t notes = 0;
+
+	for (size_t i = 0; i < table->header.e_phnum; i++) {
+		Elf64_Phdr *segment = &table->segments[i];
+
+		if (segment->p_type == PT_GNU_EH_FRAME ||
+		    (segment->p_type == PT_NOTE && !has_room_for_notes(&notes, segment->p_filesz)))
+			segment->p_type = PT_NULL;
+	}
+}
+
+static bool write_table(struct copy *copy, uint64_t offset, const void *table, size_t size)
+{
+	return pwrite(copy->to, table, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* The tables may be where a section is. Its bytes are not what was looked at. */
+static bool write_tables(struct copy *copy, const struct section_table *table)
+{
+	const Elf64_Ehdr *header = &table->header;
+	size_t segments_size = header->e_phnum * sizeof(Elf64_Phdr);
+	size_t sections_size = header->e_shnum * sizeof(Elf64_Shdr);
+
+	return write_table(copy, header->e_shoff, table->sections, sections_size) &&
+	       write_table(copy, header->e_phoff, table->segments, segments_size) &&
+	       write_table(copy, 0, header, sizeof(*header));
+}
+
+/* No linker writes one of them into another one. */
+static bool are_apart(const Elf64_Ehdr *header)
+{
+	uint64_t segments_end = header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr);
+	uint64_t sections_end = header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr);
+
+	if (header->e_shoff < sizeof(*header))
+		return false;
+	return !header->e_phnum ||
+	       (header->e_phoff >= sizeof(*header) &&
+		(segments_end <= header->e_shoff || sections_end <= header->e_phoff));
 }
 
 static bool copy_parts(struct copy *copy, struct section_table *table)
@@ -131,16 +203,29 @@ static bool copy_parts(struct copy *copy, struct section_table *table)
 	const Elf64_Ehdr *header = &table->header;
 	const Elf64_Shdr *names;
 
+	if (!are_apart(header) || header->e_shstrndx >= header->e_shnum)
+		return false;
+	table->segments =
+		copy_and_read(copy, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
 	table->sections =
 		copy_and_read(copy, header->e_shoff, header->e_shnum * sizeof(Elf64_Shdr));
-	if (!table->sections || header->e_shstrndx >= header->e_shnum ||
-	    !copy_bytes(copy, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr)))
+	if (!table->segments || !table->sections)
 		return false;
 	names = &table->sections[header->e_shstrndx];
 	if (names->sh_size <= MAX_SMALL)
 		table->names = copy_and_read(copy, names->sh_offset, names->sh_size);
 	table->names_size = names->sh_size;
-	return table->names && copy_sections(copy, table);
+	if (!table->names || !copy_sections(copy, table))
+		return false;
+	leave_out_segments(table);
+	return write_tables(copy, table);
+}
+
+/* Of another class, it is not unwound. In another byte order, libelf converts it as a whole. */
+static bool is_known_kind(const Elf64_Ehdr *header)
+{
+	return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
 static bool copy_file(struct copy *copy)
@@ -150,11 +235,13 @@ static bool copy_file(struct copy *copy)
 	bool is_copied;
 
 	if (fstat(copy->from, &st) || !copy_bytes(copy, 0, sizeof(table.header)) ||
-	    pread(copy->to, &table.header, sizeof(table.header), 0) != sizeof(table.header))
+	    pread(copy->to, &table.header, sizeof(table.header), 0) != sizeof(table.header) ||
+	    !is_known_kind(&table.header))
 		return false;
 	if (st.st_size <= MAX_SMALL || !table.header.e_shnum)
 		return copy_bytes(copy, 0, (uint64_t)st.st_size);
 	is_copied = table.header.e_shnum <= MAX_SECTIONS && copy_parts(copy, &table);
+	free(table.segments);
 	free(table.sections);
 	free(table.names);
 	return is_copied;

@@ -11,7 +11,7 @@
 /*
  * Copies the ELF file at @fd into memory, as far as unwinding needs it: headers, call frame
  * information, what tells where the stacks of Go's and of static programs end, and small sections.
- * The rest is zeros, or is missing at the end. Returns a descriptor of the copy, in which nothing
+ * Other sections have no contents in the copy. Returns a descriptor of the copy, in which nothing
  * has been looked at, and the bytes that it takes; or -1 if that is not possible, or too much.
  */
 int frames_copy(int fd, uint64_t *ret_bytes);

@@ -81,13 +81,17 @@ static size_t compress_zeros(uint8_t *ret, size_t room)
 	return stream.total_out;
 }
 
+/* Root's file is unwound through itself, others' through a copy. */
+static const mode_t modes[] = {0600, 0666};
+
 /* Where .eh_frame has no row, debugging information is asked, but not at any price. */
 static void compressed_debug_information(void **state)
 {
 	static uint8_t content[4 << 20];
 	const Elf64_Chdr compression = {
 		.ch_type = ELFCOMPRESS_ZLIB, .ch_size = EXPANDED, .ch_addralign = 1};
-	struct added_section section = {.name = ".debug_info",
+	/* It is copied. */
+	struct added_section section = {.name = ".debug_frame",
 					.type = SHT_PROGBITS,
 					.flags = SHF_COMPRESSED,
 					.data = content,
@@ -95,8 +99,12 @@ static void compressed_debug_information(void **state)
 
 	memcpy(content, &compression, sizeof(compression));
 	section.size += compress_zeros(content + section.size, sizeof(content) - section.size);
-	write_sections(in_dir("file"), &section, 1);
-	assert_in_range(unwind_file(in_dir("file"), BESIDE), 1, own_kib() + EXPANDED / 2 / 1024);
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		write_sections(in_dir("file"), &section, 1);
+		assert_int_equal(chmod(in_dir("file"), modes[i]), 0);
+		assert_in_range(unwind_file(in_dir("file"), BESIDE), 1,
+				own_kib() + EXPANDED / 2 / 1024);
+	}
 }
 
 /* Writes a file whose debug file is file.debug. */
@@ -141,11 +149,81 @@ static void compressed_symbols(void **state)
 	assert_int_equal(lzma_easy_buffer_encode(0, LZMA_CHECK_NONE, NULL, zeros, sizeof(zeros),
 						 content, &section.size, sizeof(content)),
 			 LZMA_OK);
-	write_sections(in_dir("file"), &section, 1);
-	assert_in_range(unwind_file(in_dir("file"), BESIDE), 1,
-			own_kib() + sizeof(zeros) / 2 / 1024);
-	write_sections(in_dir("file.debug"), &section, 1);
-	assert_in_range(unwind_with_debug_file(), 1, own_kib() + sizeof(zeros) / 2 / 1024);
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		write_sections(in_dir("file"), &section, 1);
+		assert_int_equal(chmod(in_dir("file"), modes[i]), 0);
+		assert_in_range(unwind_file(in_dir("file"), BESIDE), 1,
+				own_kib() + sizeof(zeros) / 2 / 1024);
+		write_sections(in_dir("file.debug"), &section, 1);
+		assert_int_equal(chmod(in_dir("file.debug"), modes[i]), 0);
+		assert_in_range(unwind_with_debug_file(), 1, own_kib() + sizeof(zeros) / 2 / 1024);
+	}
+}
+
+#define HOLE (192u << 20) /* whole symbols and relocations */
+
+/*
+ * Writes a file with this section, which goes on with zeros, and one that has the code. Behind them
+ * is the section table. Other tables begin at an odd offset.
+ */
+static void write_large(const char *path, const struct added_section *section, uint64_t size,
+			mode_t mode)
+{
+	const struct added_section sections[] = {*section, FRAMES_IN(".text", 0, NULL, 0)};
+	Elf64_Shdr headers[4];
+	Elf64_Ehdr file;
+	int fd;
+
+	write_sections(path, sections, ARRAY_SIZE(sections));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pread(fd, &file, sizeof(file), 0), sizeof(file));
+	assert_int_equal(pread(fd, headers, sizeof(headers), (off_t)file.e_shoff), sizeof(headers));
+	headers[1].sh_offset += section->type != SHT_PROGBITS;
+	headers[1].sh_size = size;
+	headers[2].sh_offset = 0;
+	headers[2].sh_size = FRAME_FILE_MAX;
+	file.e_shoff = headers[1].sh_offset + size;
+	assert_int_equal(pwrite(fd, &file, sizeof(file), 0), sizeof(file));
+	assert_int_equal(pwrite(fd, headers, sizeof(headers), (off_t)file.e_shoff),
+			 sizeof(headers));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+/* libelf copies and converts tables that are not aligned, and reads whole sections of some files.
+ */
+static void large_sections(void **state)
+{
+	const Elf64_Chdr compression = {.ch_type = ELFCOMPRESS_ZLIB, .ch_size = 64};
+	static const uint8_t gnu_compression[16] = "ZLIB";
+	static const Elf64_Rela relocation;
+	const struct added_section sections[] = {
+		{.name = ".debug_info",
+		 .type = SHT_RELA,
+		 .data = &relocation,
+		 .size = sizeof(relocation)},
+		{.name = ".dynsym",
+		 .type = SHT_DYNSYM,
+		 .data = &relocation,
+		 .size = sizeof(relocation),
+		 .link = 3},
+	};
+	const struct added_section debug_sections[] = {
+		FRAMES_IN(".debug_info", SHF_COMPRESSED, &compression, sizeof(compression)),
+		FRAMES_IN(".zdebug_info", 0, gnu_compression, sizeof(gnu_compression)),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		write_large(in_dir("file"), &sections[i], i ? HOLE / 2 : HOLE, 0666);
+		assert_in_range(unwind_file(in_dir("file"), BESIDE), 1,
+				own_kib() + HOLE / 3 / 1024);
+		assert_in_range(unwind_file(in_dir("file"), CALL), 1, own_kib() + HOLE / 3 / 1024);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(debug_sections) * ARRAY_SIZE(modes); i++) {
+		write_large(in_dir("file.debug"), &debug_sections[i / ARRAY_SIZE(modes)], HOLE,
+			    modes[i % ARRAY_SIZE(modes)]);
+		assert_in_range(unwind_with_debug_file(), 1, own_kib() + HOLE / 3 / 1024);
+	}
 }
 
 /* Makes a .debug_frame with one entry, for BESIDE. Returns its size. */
@@ -454,6 +532,7 @@ int main(void)
 		cmocka_unit_test(hostile_call_frames),
 		cmocka_unit_test(compressed_debug_information),
 		cmocka_unit_test(compressed_symbols),
+		cmocka_unit_test(large_sections),
 		cmocka_unit_test(hidden_debug_frames),
 		cmocka_unit_test(small_debug_file),
 		cmocka_unit_test(truncated_files),
