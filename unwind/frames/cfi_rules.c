@@ -36,6 +36,7 @@ struct module_cfi {
 	Dwfl_Module *module;
 	struct cfi_guard eh_guard, debug_guard;
 	bool has_eh_guard, has_debug_guard;
+	bool has_others_debug; /* root's file, with a debug file that others can change */
 	Elf *vdso;
 	Dwarf_CFI *vdso_cfi;
 	uint64_t switch_begin, switch_end; /* of runtime.asmcgocall(); equal: there is none */
@@ -103,7 +104,8 @@ static int load_file(struct cfi_rules *rules, struct module *module, struct modu
 	cfi->module = debuginfo_report_elf(rules->debuginfo, cfi->dwfl, module->path,
 					   module->file_path, steal_fd(fd), 0);
 	dwfl_report_end(cfi->dwfl, NULL, NULL);
-	if (module->owner != 0)
+	rules->kept_bytes += debuginfo_take_copied(rules->debuginfo);
+	if (module->owner != 0 && cfi->module)
 		rules->kept_bytes += debuginfo_kept_bytes(rules->debuginfo, cfi->module);
 	return 0;
 }
@@ -247,7 +249,10 @@ static uint64_t kept_bytes(const struct module_cfi *cfi)
 static void close_others_files(struct cfi_rules *rules)
 {
 	for (size_t i = 0; i < rules->nr_modules; i++) {
-		if (module_table_by_id(rules->modules, (uint32_t)i + 1)->owner == 0)
+		const struct module_cfi *cfi = rules->by_module[i];
+
+		if (!cfi || (module_table_by_id(rules->modules, (uint32_t)i + 1)->owner == 0 &&
+			     !cfi->has_others_debug))
 			continue;
 		module_cfi_destroy(rules->by_module[i]);
 		rules->by_module[i] = NULL;
@@ -292,7 +297,7 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 		     struct cfi_rule *ret)
 {
 	struct module_cfi *cfi;
-	uint64_t vaddr = file_offset, kept_before;
+	uint64_t vaddr = file_offset, kept_before, copied;
 	int err;
 
 	if (rules->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES)
@@ -310,6 +315,9 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 
 	kept_before = kept_bytes(cfi);
 	_cleanup_free_ Dwarf_Frame *row = find_row(cfi, vaddr);
+	copied = debuginfo_take_copied(rules->debuginfo);
+	cfi->has_others_debug |= copied && module->owner == 0;
+	rules->kept_bytes += copied;
 	if (module->owner != 0)
 		rules->kept_bytes += kept_bytes(cfi) - kept_before;
 	if (row && is_arm64(cfi, module))

@@ -195,6 +195,7 @@ static void report_file(struct report *report, const struct mapping *mapping)
 					      module->path, module->file_path, fd, bias);
 	if (!reported)
 		return;
+	keep(report->space_dwfl, debuginfo_take_copied(report->unwinder->debuginfo));
 	if (module->owner != 0)
 		keep(report->space_dwfl,
 		     debuginfo_kept_bytes(report->unwinder->debuginfo, reported));
@@ -369,6 +370,7 @@ static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, 
 	struct cfi_guard *guard;
 	bool is_safe;
 
+	keep(space_dwfl, debuginfo_take_copied(space_dwfl->unwinder->debuginfo));
 	if (!cfi)
 		return ROW_NONE;
 	guard = get_guard(space_dwfl, module, cfi, is_eh);

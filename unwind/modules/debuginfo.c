@@ -55,16 +55,21 @@ static int make_stable(struct debuginfo *debuginfo, int fd)
 	return steal_fd(copy);
 }
 
-/* As make_stable(), for the debug file @path. Without a file, libdwfl would open a path. */
+/*
+ * As make_stable(), for the debug file @path. Without a file, libdwfl would open a path. libdw
+ * expands the file's compressed sections next.
+ */
 static int use_to_unwind(struct debuginfo *debuginfo, int fd, char **path)
 {
 	_cleanup_close_ int used = make_stable(debuginfo, fd);
 	Elf *elf = used < 0 ? NULL : elf_file_begin(used);
-	bool is_good = elf && elf_file_expanded_bytes(elf) <= debuginfo->max_expanded;
+	uint64_t expanded = elf ? elf_file_expanded_bytes(elf) : UINT64_MAX;
 
 	elf_end(elf);
-	if (is_good)
+	if (expanded <= debuginfo->max_expanded) {
+		debuginfo->copied_bytes += used != fd ? expanded : 0;
 		return steal_fd(used);
+	}
 	free(*path);
 	*path = NULL;
 	return -1;
@@ -246,6 +251,7 @@ void debuginfo_deinit(struct debuginfo *debuginfo)
 Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
 				  const char *file_name, int fd, GElf_Addr base)
 {
+	uint64_t copied_before = debuginfo->copied_bytes;
 	_cleanup_close_ int used = make_stable(debuginfo, fd);
 	/* For unwinding, libdwfl is not asked for symbols, so it expands no MiniDebugInfo. */
 	bool is_usable = debuginfo->max_expanded
@@ -255,8 +261,10 @@ Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const
 		is_usable ? dwfl_report_elf(dwfl, name, file_name, used, base, true) : NULL;
 	void **userdata;
 
-	if (!module)
+	if (!module) {
+		debuginfo->copied_bytes = copied_before;
 		return NULL;
+	}
 	(void)steal_fd(used);
 	if (debuginfo->without == module)
 		debuginfo->without = NULL;
@@ -265,15 +273,24 @@ Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const
 	return module;
 }
 
-uint64_t debuginfo_kept_bytes(struct debuginfo *debuginfo, Dwfl_Module *module)
+uint64_t debuginfo_kept_bytes(const struct debuginfo *debuginfo, Dwfl_Module *module)
 {
 	GElf_Addr bias;
-	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
-	uint64_t bytes = debuginfo->copied_bytes;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+	uint64_t bytes, expanded;
 	size_t nr;
 
+	if (!elf || elf_getshdrnum(elf, &nr))
+		return 0;
+	bytes = KEPT_FOR_FILE + nr * KEPT_FOR_SECTION;
+	expanded = elf_file_expanded_bytes(elf);
+	return expanded <= debuginfo->max_expanded ? bytes + expanded : bytes;
+}
+
+uint64_t debuginfo_take_copied(struct debuginfo *debuginfo)
+{
+	uint64_t bytes = debuginfo->copied_bytes;
+
 	debuginfo->copied_bytes = 0;
-	if (elf && elf_getshdrnum(elf, &nr) == 0)
-		bytes += KEPT_FOR_FILE + nr * KEPT_FOR_SECTION;
 	return bytes;
 }

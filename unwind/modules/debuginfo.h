@@ -39,7 +39,7 @@ struct debuginfo {
 	bool quiet;
 	uint64_t max_expanded;
 	const Dwfl_Module *without; /* the last module without a debug file */
-	uint64_t copied_bytes;	    /* of files, since debuginfo_kept_bytes() */
+	uint64_t copied_bytes;	    /* debuginfo_take_copied() */
 };
 
 /* @options may be NULL. Returns 0 or -ENOMEM. */
@@ -61,9 +61,15 @@ Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const
 				  const char *file_name, int fd, GElf_Addr base);
 
 /*
- * The bytes, about, that libdwfl and libelf keep for a module that was reported so (NULL: none),
- * and those of the files that were copied since the last call.
+ * The bytes, about, that libdwfl and libelf keep for a module that was reported so, and what libdw
+ * expands if it is asked for its debug information.
  */
-uint64_t debuginfo_kept_bytes(struct debuginfo *debuginfo, Dwfl_Module *module);
+uint64_t debuginfo_kept_bytes(const struct debuginfo *debuginfo, Dwfl_Module *module);
+
+/*
+ * The bytes of files that were copied, and of debug files of these that libdw expands, since the
+ * last call: by debuginfo_report_elf(), or when libdwfl was asked for debug information.
+ */
+uint64_t debuginfo_take_copied(struct debuginfo *debuginfo);
 
 #endif

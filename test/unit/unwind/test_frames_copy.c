@@ -5,6 +5,7 @@
 #include "unwind/modules/frames_copy.h"
 
 #include <dirent.h>
+#include <zlib.h>
 
 #define LARGE (96u << 10) /* whole symbols */
 
@@ -173,6 +174,49 @@ static void large_copies(void **state)
 	stack_store_destroy(store);
 }
 
+#define EXPANDED    (60u << 20)
+#define NR_EXPANDED 8
+/* ASan keeps 256 MiB of what was freed. */
+#ifdef __SANITIZE_ADDRESS__
+#define MAX_EXPANDED_KIB ((4 * EXPANDED + (256u << 20)) >> 10)
+#else
+#define MAX_EXPANDED_KIB (4 * EXPANDED >> 10)
+#endif
+
+/* libdw expands a .debug_frame, and keeps it. */
+static void expanded_frames(void **state)
+{
+	_cleanup_free_ uint8_t *frames = malloc(EXPANDED), *packed = malloc(EXPANDED / 100);
+	const Elf64_Chdr compression = {
+		.ch_type = ELFCOMPRESS_ZLIB, .ch_size = EXPANDED, .ch_addralign = 1};
+	uLongf size = EXPANDED / 100 - sizeof(compression);
+	char names[NR_EXPANDED][512];
+	const char *paths[NR_EXPANDED];
+	uint64_t words[NR_EXPANDED];
+	uint8_t *at = frames;
+	struct rusage usage;
+
+	assert_true(frames && packed);
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, NULL, 0);
+	put_common(&at, EXPANDED - 2 * FRAMES_MAX);
+	memset(at, 0, EXPANDED - (size_t)(at - frames));
+	memcpy(packed, &compression, sizeof(compression));
+	assert_int_equal(compress2(packed + sizeof(compression), &size, frames, EXPANDED, 1), Z_OK);
+	const struct added_section section =
+		FRAMES_IN(".debug_frame", SHF_COMPRESSED, packed, sizeof(compression) + size);
+
+	for (size_t i = 0; i < NR_EXPANDED; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s-%zu", in_dir("expanded"), i);
+		paths[i] = names[i];
+		words[i] = LOAD_ADDRESS + (i + 1) % NR_EXPANDED * UNWIND_STEP + BESIDE + 4;
+		write_sections(paths[i], &section, 1);
+		assert_int_equal(chmod(paths[i], 0666), 0);
+	}
+	unwind_words(paths, NR_EXPANDED, BESIDE, words, NR_EXPANDED, &usage);
+	assert_in_range(usage.ru_maxrss, 1, own_kib() + MAX_EXPANDED_KIB);
+}
+
 static int setup(void **state)
 {
 	return scratch_dir_create("frames-copy");
@@ -189,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copied_parts),
 		cmocka_unit_test(large_copies),
+		cmocka_unit_test(expanded_frames),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
