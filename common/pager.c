@@ -57,6 +57,7 @@ static bool is_privileged(void)
 static void __attribute__((noreturn)) run_pager(const char *command, int read_fd)
 {
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	dup2(read_fd, STDIN_FILENO);
 	/* As git does: quit if it fits on one screen, keep colours, leave the screen as it is. */
 	setenv("LESS", "FRX", 0);

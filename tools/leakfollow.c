@@ -252,6 +252,7 @@ int main(int argc, char **argv)
 
 	diag_set_tool("leakfollow");
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	err = parse_options(argc, argv, &follow);
 	status = err ? options_exit_status(err) : run(&follow);
 	free(follow.inputs);

@@ -520,8 +520,9 @@ int main(int argc, char **argv)
 	int err, status;
 
 	diag_set_tool("leakparse");
-	/* A closed pipe is a write error, which is reported. */
+	/* A closed pipe, or a limit on the size of files, is a write error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	err = leakparse_options_parse(argc, argv, &options);
 	status = err		    ? options_exit_status(err)
 		 : options.live_dir ? print_live(&options)

@@ -84,6 +84,7 @@ int main(int argc, char **argv)
 	diag_set_tool("leakplot");
 	/* A gnuplot that ends early or a closed pipe is an error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	err = leakplot_options_parse(argc, argv, &options);
 	if (err)
 		return options_exit_status(err);

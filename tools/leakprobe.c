@@ -502,8 +502,9 @@ int main(int argc, char **argv)
 	int status;
 
 	diag_set_tool("leakprobe");
-	/* A closed pipe is a write error, which is reported. */
+	/* A closed pipe, or a limit on the size of files, is a write error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	status = run(argc, argv, &options);
 	resource_specs_deinit(&options.resources);
 	pid_list_deinit(&options.pids);

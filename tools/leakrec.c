@@ -13,6 +13,7 @@
 #include "top/top_view.h"
 
 #include <errno.h>
+#include <signal.h>
 
 /* "leakrec --top: leaky_daemon (4165), only blocks of 3072 bytes"; NULL: out of memory. */
 static char *describe_targets(const struct session_options *options)
@@ -125,6 +126,8 @@ int main(int argc, char **argv)
 	int err, status;
 
 	diag_set_tool("leakrec");
+	/* Where files are limited, a copy in memory is a write error. A user chose its size. */
+	signal(SIGXFSZ, SIG_IGN);
 	service_manager_init(&manager);
 	err = leakrec_options_parse(argc, argv, &options, &own);
 	if (err)

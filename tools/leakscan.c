@@ -294,6 +294,7 @@ int main(int argc, char **argv)
 
 	diag_set_tool("leakscan");
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	err = leakscan_options_parse(argc, argv, &options);
 	if (err)
 		return options_exit_status(err);

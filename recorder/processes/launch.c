@@ -36,6 +36,7 @@ run_child(char *const *argv, const struct launch_options *options, int go_fd, in
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	setpriority(PRIO_PROCESS, 0, options->niceness);
 	if (options->own_stdout)
 		dup2(STDERR_FILENO, STDOUT_FILENO);

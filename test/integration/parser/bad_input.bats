@@ -121,6 +121,21 @@ gone_pid() {
 	assert_no_probes_left
 }
 
+@test "bad input: a limit on the size of files ends no tool, and is the command's, too" {
+	# leakrec makes a copy, of the same size, of the headers of files that others can change.
+	cp "$TARGETS/leaky_daemon" large
+	truncate -s 64M large
+	chmod 0777 large
+	(
+		ulimit -f $((32 << 10))
+		"$BIN/leakrec" -o perf.data -- ./large --requests 100 --interval-us 0 >truth 2>leakrec.err
+		"$BIN/leakparse" -i perf.data >leaks
+		"$BIN/leakrec" -o other -- sh -c 'head -c 64M /dev/zero >too_large; echo $? >status' 2>leakrec.err
+	) || fail "$(cat leakrec.err)"
+	(($(grep -c '^leak 3072 ' leaks) > 5))
+	assert_equal "the command's status" "$(<status)" $((128 + $(kill -l XFSZ)))
+}
+
 @test "bad input: a closed pipe ends leakrec" {
 	start_target leaky_daemon --interval-us 1000
 	go_target

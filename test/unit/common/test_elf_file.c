@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <lzma.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -237,6 +239,29 @@ static void changed_headers_take_no_memory(void **state)
 	assert_in_range(own_kib(), 1, kib + (SPARSE_BYTES >> 10));
 }
 
+/* A header is read through a copy in memory, which has the size of the file. */
+static void limits_on_files_end_nobody(void **state)
+{
+	const struct file file = make_file(DEBUG_INFO_AT, "", 0);
+	_cleanup_close_ int fd = memfd_create("file", MFD_CLOEXEC);
+	pid_t child;
+	int status;
+
+	assert_int_equal(write(fd, &file, sizeof(file)), sizeof(file));
+	assert_int_equal(ftruncate(fd, 2 << 20), 0);
+	assert_int_equal(fchmod(fd, 0666), 0);
+	assert_true(elf_file_is_sane(fd));
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		signal(SIGXFSZ, SIG_IGN); /* as all tools */
+		setrlimit(RLIMIT_FSIZE, &(struct rlimit){1 << 20, 1 << 20});
+		_exit(elf_file_is_sane(fd));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +273,7 @@ int main(void)
 		cmocka_unit_test(compressed_sections_in_a_mini_debug_info_do_not),
 		cmocka_unit_test(symbols_are_counted_by_their_true_size),
 		cmocka_unit_test(changed_headers_take_no_memory),
+		cmocka_unit_test(limits_on_files_end_nobody),
 	};
 
 	elf_version(EV_CURRENT);
