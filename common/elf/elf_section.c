@@ -19,6 +19,22 @@ bool elf_section_next(Elf *elf, struct elf_section *section)
 	return false;
 }
 
+bool elf_section_has_bytes(Elf *elf, uint64_t offset, uint64_t size)
+{
+	Elf_Scn *section = NULL;
+	bool has_sections = false;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section))) {
+		has_sections = true;
+		if (gelf_getshdr(section, &header) && header.sh_type != SHT_NOBITS &&
+		    offset >= header.sh_offset && size <= header.sh_size &&
+		    offset - header.sh_offset <= header.sh_size - size)
+			return true;
+	}
+	return !has_sections;
+}
+
 bool elf_section_has_strings(Elf *elf, size_t number)
 {
 	Elf_Scn *section = elf_getscn(elf, number);

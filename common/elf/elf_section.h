@@ -18,6 +18,13 @@ struct elf_section {
 bool elf_section_next(Elf *elf, struct elf_section *section);
 
 /*
+ * True if the contents of a section have these bytes of the file, or if it has no sections. Nothing
+ * but a section's contents may be read in a copy (unwind/modules/frames_copy.h): the rest is not
+ * what the file has, and takes memory.
+ */
+bool elf_section_has_bytes(Elf *elf, uint64_t offset, uint64_t size);
+
+/*
  * True if elf_strptr() can be trusted with section @number: a table that is not compressed, which
  * it would expand, and that ends with a NUL. Otherwise it looks for one from the table's end on,
  * for each name, which takes hours if the file is made for that.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/frames/dwfl_unwinder.h"
 
+#include "common/elf/elf_section.h"
 #include "common/scope.h"
 #include "unwind/frames/cfi_guard.h"
 #include "unwind/frames/dump_registers.h"
@@ -106,7 +107,8 @@ static bool read_from_module(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret)
 			continue;
 		offset = vaddr - phdr.p_vaddr + phdr.p_offset;
 		if (offset < phdr.p_offset || file_size < sizeof(*ret) ||
-		    offset > file_size - sizeof(*ret))
+		    offset > file_size - sizeof(*ret) ||
+		    !elf_section_has_bytes(elf, offset, sizeof(*ret)))
 			return false;
 		memcpy(ret, file + offset, sizeof(*ret));
 		return true;

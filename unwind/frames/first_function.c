@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MOVE_MAX_BYTES 5 /* skip_move() */
+#define MOVE_MIN_BYTES 2
 #define CALL_BYTES     5 /* e8, and the distance */
 
 /* Skips @bytes if the code at *@at begins with them. */
@@ -64,7 +65,8 @@ bool first_function_returns_to(Elf *elf, struct exit_functions *exits, uint64_t 
 	const uint8_t *start, *at;
 	int32_t distance;
 
-	if (!file || file_offset > size || size - file_offset < MOVE_MAX_BYTES + CALL_BYTES)
+	if (!file || file_offset > size || size - file_offset < MOVE_MAX_BYTES + CALL_BYTES ||
+	    !elf_section_has_bytes(elf, file_offset, MOVE_MIN_BYTES + CALL_BYTES))
 		return false;
 	start = at = (const uint8_t *)file + file_offset;
 	if (!skip_move(&at) || *at != 0xe8)

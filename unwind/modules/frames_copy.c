@@ -15,6 +15,7 @@
 #define MAX_BYTES    (64u << 20) /* of a copy; most is call frame information */
 #define MAX_SMALL    (64u << 10) /* of a section, or a file */
 #define MAX_SECTIONS 4096	 /* as in elf_file.c */
+#define BLOCK	     512	 /* of st_blocks */
 
 struct copy {
 	int from, to;
@@ -251,14 +252,18 @@ int frames_copy(int fd, uint64_t *ret_bytes)
 {
 	_cleanup_free_ struct copy *copy = malloc(sizeof(*copy));
 	_cleanup_close_ int to = memory_file_create("frames");
+	struct stat st;
 
 	if (!copy || to < 0)
 		return -1;
 	copy->from = fd;
 	copy->to = to;
 	copy->bytes = 0;
-	if (!copy_file(copy))
+	if (!copy_file(copy) || fstat(to, &st))
 		return -1;
-	*ret_bytes = copy->bytes;
+	/* A page for a byte, or bytes that the file did not have yet */
+	*ret_bytes = (uint64_t)st.st_blocks * BLOCK;
+	if (*ret_bytes < copy->bytes)
+		*ret_bytes = copy->bytes;
 	return steal_fd(to);
 }

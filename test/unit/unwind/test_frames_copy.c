@@ -174,6 +174,68 @@ static void large_copies(void **state)
 	stack_store_destroy(store);
 }
 
+#define SPARSE	  (1u << 30)
+#define NR_STACKS 40
+#define NR_PAGES  1024 /* of a stack */
+
+/* Makes a file with a section of code, which is a hole, and its section table behind that. */
+static void write_code(const char *path)
+{
+	const struct added_section section = FRAMES_IN(".text", SHF_EXECINSTR, content, 64);
+	struct {
+		Elf64_Ehdr file;
+		Elf64_Phdr segment;
+	} head;
+	Elf64_Shdr headers[3];
+	int fd;
+
+	write_sections(path, &section, 1);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pread(fd, &head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(pread(fd, headers, sizeof(headers), (off_t)head.file.e_shoff),
+			 sizeof(headers));
+	head.file.e_shoff = SPARSE;
+	head.segment.p_filesz = head.segment.p_memsz = SPARSE;
+	headers[1].sh_size = SPARSE - headers[1].sh_offset;
+	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(pwrite(fd, headers, sizeof(headers), SPARSE), sizeof(headers));
+	assert_int_equal(fchmod(fd, 0666), 0);
+	close(fd);
+}
+
+/* Where a file has a hole, a copy that is read takes memory. */
+static void holes(void **state)
+{
+	static uint64_t words[2 * NR_PAGES];
+	uint64_t registers[20] = {[6] = STACK_ADDRESS, [7] = STACK_ADDRESS}, page = 1;
+	const struct stack_dump dump = {
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.regs_mask = X86_MASK,
+		.regs = registers,
+		.bytes = (const uint8_t *)words,
+		.nr_bytes = sizeof(words),
+	};
+	const struct stack_mapping mapping = {
+		.pid = 1, .start = LOAD_ADDRESS, .len = SPARSE, .path = in_dir("code")};
+	struct stack_store *store;
+	uint32_t id;
+
+	write_code(mapping.path);
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	assert_int_equal(stack_store_map(store, &mapping), 0);
+	for (size_t i = 0; i < NR_STACKS; i++) {
+		/* Frame pointers and return addresses */
+		for (size_t j = 0; j < NR_PAGES; j++) {
+			words[2 * j] = STACK_ADDRESS + 16 * (j + 1);
+			words[2 * j + 1] = LOAD_ADDRESS + 4096 * page++;
+		}
+		registers[8] = words[1];
+		assert_int_equal(stack_store_add_dump(store, 1, &dump, &id), 0);
+	}
+	assert_in_range(copied_bytes(), 1, 1 << 20);
+	stack_store_destroy(store);
+}
+
 #define EXPANDED    (60u << 20)
 #define NR_EXPANDED 8
 /* ASan keeps 256 MiB of what was freed. */
@@ -233,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copied_parts),
 		cmocka_unit_test(large_copies),
+		cmocka_unit_test(holes),
 		cmocka_unit_test(expanded_frames),
 	};
 
