@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* leakfollow: shows every operation on blocks of one size, as it happened. */
 #include "common/diag.h"
+#include "common/elf/own_mounts.h"
 #include "common/options.h"
 #include "common/quantity.h"
 #include "common/scope.h"
@@ -219,8 +220,10 @@ static int run(struct follow *follow)
 		.add_services = recording_services_add,
 		.context = &services,
 	};
-	int err = separation_begin(&separation);
+	int err;
 
+	own_mounts_note();
+	err = separation_begin(&separation);
 	if (!err)
 		err = analysis_init(&follow->analysis, &follow->stacks, &observer);
 	/* Operations are written meanwhile, perhaps to the same terminal. */

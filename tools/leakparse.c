@@ -3,6 +3,7 @@
  */
 #include "common/colour.h"
 #include "common/diag.h"
+#include "common/elf/own_mounts.h"
 #include "common/options.h"
 #include "common/pager.h"
 #include "common/quantity.h"
@@ -467,8 +468,10 @@ static int print_live(const struct leakparse_options *options)
 		.context = options->live_dir,
 	};
 	struct reader reader = {0};
-	int err = separation_begin(&separation);
+	int err;
 
+	own_mounts_note();
+	err = separation_begin(&separation);
 	if (!err)
 		err = redirect_output(options, &reader);
 	if (!err)
@@ -496,8 +499,10 @@ static int run(struct leakparse_options *options)
 		.add_services = recording_services_add,
 		.context = &services,
 	};
-	int err = separation_begin(&separation);
+	int err;
 
+	own_mounts_note();
+	err = separation_begin(&separation);
 	if (!err)
 		err = begin_watch(options, &analysis, &reader);
 	if (!err)

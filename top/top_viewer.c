@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/colour.h"
 #include "common/diag.h"
+#include "common/elf/own_mounts.h"
 #include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
 #include "report/text/summary_report.h"
@@ -451,6 +452,7 @@ static int give_up_rights(void)
 #ifdef __SANITIZE_ADDRESS__
 	return 0;
 #else
+	own_mounts_note();
 	return unprivileged_confine(true);
 #endif
 }

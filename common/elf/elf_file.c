@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/elf/elf_section.h"
 #include "common/elf/memory_file.h"
+#include "common/elf/own_mounts.h"
 #include "common/scope.h"
 
 #include <elfutils/libdwelf.h>
@@ -58,16 +59,20 @@ int elf_file_open(const char *path, struct stat *ret_stat)
 	return fd < 0 ? -errno : elf_file_reopen(fd, ret_stat);
 }
 
-/*
- * Whoever lets others write a file lends them the time that its owner has. Root's has no limit, and
- * a server of FUSE may give any owner.
- */
+bool elf_file_has_true_owner(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC &&
+	       (fs.f_type != OVERLAYFS_SUPER_MAGIC || own_mounts_have(fd, st->st_dev));
+}
+
+/* Whoever lets others write a file lends them the time that its owner has. Root's has no limit. */
 uid_t elf_file_owner(int fd, const struct stat *st)
 {
 	bool is_lent = st->st_mode & (S_IWGRP | S_IWOTH);
-	struct statfs fs;
 
-	if ((st->st_uid == 0 && is_lent) || fstatfs(fd, &fs) < 0 || fs.f_type == FUSE_SUPER_MAGIC)
+	if ((st->st_uid == 0 && is_lent) || !elf_file_has_true_owner(fd, st))
 		return ELF_FILE_ANYBODY;
 	return st->st_uid;
 }

@@ -23,8 +23,14 @@ int elf_file_open(const char *path, struct stat *ret_stat);
 int elf_file_reopen(int path_fd, struct stat *ret_stat);
 
 /* Who answers for what the file, of which @st was read, may hold. 0: root alone can change it. */
-#define ELF_FILE_ANYBODY ((uid_t)-1) /* root's, but others can change it, or it is on FUSE */
+#define ELF_FILE_ANYBODY ((uid_t)-1) /* root's, but others can change it, or no true owner */
 uid_t elf_file_owner(int fd, const struct stat *st);
+
+/*
+ * False if the owner, as @st says, may be made up: a server of FUSE gives any, also below an
+ * overlay that a user has mounted (own_mounts.h).
+ */
+bool elf_file_has_true_owner(int fd, const struct stat *st);
 
 /* True if its header is that of a program, a library or a debug file: no core file. */
 bool elf_file_is_code(int fd);

@@ -3,6 +3,7 @@
 
 #include "common/broker/broker.h"
 #include "common/diag.h"
+#include "common/elf/own_mounts.h"
 #include "common/output_file.h"
 #include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
@@ -75,6 +76,7 @@ static int give_up_rights(void)
 #ifdef __SANITIZE_ADDRESS__
 	return 0;
 #else
+	own_mounts_note();
 	return unprivileged_confine(false);
 #endif
 }

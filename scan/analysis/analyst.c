@@ -3,6 +3,7 @@
 
 #include "common/broker/broker.h"
 #include "common/diag.h"
+#include "common/elf/own_mounts.h"
 #include "common/output_file.h"
 #include "common/sandbox/unprivileged.h"
 
@@ -48,6 +49,7 @@ static int give_up_rights(const struct analyst_task *task, pid_t parent)
 	prctl(PR_SET_NAME, "leak-reader");
 	if (task->broker_fd >= 0) {
 		broker_use(task->broker_fd);
+		own_mounts_note();
 		return unprivileged_confine_child(parent);
 	}
 	err = unprivileged_become();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Files that a process serves (FUSE). While the kernel attaches a probe it may read from the file, and all forks wait.
 
-# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/system_wide
@@ -85,6 +85,44 @@ has_looks() {
 	finish_target
 	finish_leakrec
 	grep -q "served/library and other files on FUSE are not probed: " leakrec.err || fail "$(cat leakrec.err)"
+}
+
+has_copies() {
+	find "/proc/$LEAKREC_PID/fd" -lname '/memfd:frames*' 2>/dev/null | grep -q .
+}
+
+# The server says that the file is root's, and an overlay hides that it is the server's.
+@test "FUSE: a file below an overlay that a user has mounted is not root's" {
+	local as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups unshare -Urm) word
+
+	[[ -e /dev/fuse ]] || skip "there is no /dev/fuse"
+	mkdir served
+	mkdir -m 777 merged layers
+	chmod 755 .
+	python3 "$SOURCE_DIR/test/integration/support/fuse_server.py" "$TARGETS/leaky_daemon" served 3>&- &
+	SERVER=$!
+	STARTED_PIDS+=("$SERVER")
+	wait_until 60 test -e served/library
+	cat >mount_it <<-'END'
+		mkdir -p layers/upper layers/work &&
+			mount -t overlay -o lowerdir=served,upperdir=layers/upper,workdir=layers/work,userxattr none merged &&
+			exec "$@"
+	END
+	"${as_nobody[@]}" bash mount_it true 2>/dev/null || skip "a user cannot mount an overlay over FUSE"
+	mkfifo target.in target.out
+	"${as_nobody[@]}" bash mount_it "$PWD/merged/library" --wait --interval-us 1000 <target.in >target.out 2>target.err 3>&- &
+	TARGET_PID=$!
+	STARTED_PIDS+=("$TARGET_PID")
+	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
+	read -r -t $((60 * ${WAIT_FACTOR:-1})) -u "$TARGET_OUT" word RECORDED_PID
+	assert_equal "the target" "$word" ready
+	attach --call-graph dwarf
+	go_target
+	# It would read a file of root's itself.
+	wait_until 60 has_copies
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	finish_leakrec
 }
 
 @test "FUSE: leakscan asks no server for a page" {

@@ -2,6 +2,7 @@
 /* Which files may be passed to libraries that decompress sections. */
 #include "common/elf/elf_file.h"
 #include "common/elf/elf_section.h"
+#include "common/elf/own_mounts.h"
 #include "common/scope.h"
 
 #include <elf.h>
@@ -21,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -262,6 +264,30 @@ static void limits_on_files_end_nobody(void **state)
 	assert_int_equal(status, 0);
 }
 
+static char mountinfo[] = "26 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n"
+			  "41 26 0:41 / /home/a\\040-\\040overlay\\040b rw - fuse a rw\n"
+			  "43 26 0:43 / /var/lib/x rw shared:7 - overlay overlay rw,lowerdir=/a\n"
+			  "44 26 8:300 / /var/lib/y rw - overlay overlay rw,lowerdir=/b\n"
+			  "45 - overlay \n"
+			  "46 26 0:46 / /tmp rw - overlayed none rw\n";
+
+/* The overlays of others do not say whose their files are. */
+static void own_overlays_are_known(void **state)
+{
+	_cleanup_fclose_ FILE *file = fmemopen(mountinfo, sizeof(mountinfo) - 1, "r");
+	struct own_mount mounts[4];
+
+	assert_non_null(file);
+	assert_int_equal(own_mounts_read(file, mounts, ARRAY_SIZE(mounts)), 2);
+	assert_int_equal(mounts[0].id, 43);
+	assert_int_equal(mounts[0].device, makedev(0, 43));
+	assert_int_equal(mounts[1].id, 44);
+	assert_int_equal(mounts[1].device, makedev(8, 300));
+	rewind(file);
+	assert_int_equal(own_mounts_read(file, mounts, 1), 1);
+	assert_false(own_mounts_have(-1, makedev(0, 0)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +300,7 @@ int main(void)
 		cmocka_unit_test(symbols_are_counted_by_their_true_size),
 		cmocka_unit_test(changed_headers_take_no_memory),
 		cmocka_unit_test(limits_on_files_end_nobody),
+		cmocka_unit_test(own_overlays_are_known),
 	};
 
 	elf_version(EV_CURRENT);
