@@ -230,8 +230,16 @@ bool elf_file_is_sane(int fd)
 	return elf != NULL;
 }
 
+static bool may_sum(int fd, const struct stat *st, uint64_t max_others_bytes)
+{
+	if (st->st_size > MAX_SUMMED_SIZE)
+		return false;
+	return !max_others_bytes || (uint64_t)st->st_size <= max_others_bytes ||
+	       elf_file_owner(fd, st) == 0;
+}
+
 /* Computes the checksum of the whole file. Returns 0 or a negative errno. */
-static int sum_file(int fd, uint32_t *ret)
+static int sum_file(int fd, uint64_t max_others_bytes, uint32_t *ret)
 {
 	_cleanup_free_ uint8_t *chunk = malloc(CHUNK);
 	uLong crc = crc32(0, NULL, 0);
@@ -240,7 +248,7 @@ static int sum_file(int fd, uint32_t *ret)
 
 	if (!chunk)
 		return -ENOMEM;
-	if (fstat(fd, &st) || st.st_size > MAX_SUMMED_SIZE)
+	if (fstat(fd, &st) || !may_sum(fd, &st, max_others_bytes))
 		return -EFBIG;
 	while (offset < st.st_size) {
 		ssize_t nr = pread(fd, chunk, CHUNK, offset);
@@ -269,7 +277,7 @@ bool elf_file_is(int fd, const struct elf_file_id *id)
 		same = (size_t)size == id->build_id_size &&
 		       memcmp(build_id, id->build_id, id->build_id_size) == 0;
 	else if (id->has_crc)
-		same = !sum_file(fd, &crc) && crc == id->crc;
+		same = !sum_file(fd, id->max_others_bytes, &crc) && crc == id->crc;
 	elf_end(elf);
 	return same;
 }

@@ -57,6 +57,8 @@ struct elf_file_id {
 	size_t build_id_size; /* 0: unknown */
 	bool has_crc;
 	uint32_t crc; /* of the whole file, as in .gnu_debuglink */
+	/* Larger files that are not root's have no checksum here. 0: any */
+	uint64_t max_others_bytes;
 };
 
 /*

@@ -18,6 +18,9 @@
 /* Bytes */
 #define KEPT_FOR_FILE	 8192
 #define KEPT_FOR_SECTION 300
+/* To unwind: a checksum is made in one piece, and who records waits. 0.2 s; most have a build-id.
+ */
+#define MAX_SUMMED (256u << 20)
 
 /*
  * Keeps libdw from searching for a missing shared file by itself and opening whatever is there
@@ -159,6 +162,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 				.build_id_size = size > 0 ? (size_t)size : 0,
 				.has_crc = link != NULL,
 				.crc = crc,
+				.max_others_bytes = debuginfo->max_expanded ? MAX_SUMMED : 0,
 			},
 	};
 	/* libdwfl asks twice: for symbols, and for debug information. */

@@ -180,6 +180,32 @@ static void many_symbol_tables(void **state)
 	unwind_file(in_dir("file"), CALL);
 }
 
+#define SPARSE_BYTES (4LL << 30)
+
+/* The checksum of a debug file would take seconds. */
+static void large_debug_files(void **state)
+{
+	const struct {
+		char name[12];
+		uint32_t checksum;
+	} link = {.name = "file.debug", .checksum = 1};
+	const struct added_section section = {.name = ".gnu_debuglink",
+					      .type = SHT_PROGBITS,
+					      .data = &link,
+					      .size = sizeof(link)};
+	const char *path = in_dir("file");
+	const uint64_t word = 0;
+	struct rusage usage;
+
+	write_sections(path, &section, 1);
+	write_file(in_dir("file.debug"), "", 0);
+	assert_int_equal(truncate(in_dir("file.debug"), SPARSE_BYTES), 0);
+	give_away(in_dir("file.debug"));
+	unwind_words(&path, 1, BESIDE, &word, 1, &usage);
+	assert_in_range(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec, 0, 0);
+	assert_int_equal(unlink(in_dir("file.debug")), 0);
+}
+
 static int setup(void **state)
 {
 	return scratch_dir_create("unwind-costs");
@@ -194,9 +220,10 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_entries),	 cmocka_unit_test(long_expressions),
-		cmocka_unit_test(long_programs), cmocka_unit_test(many_files),
-		cmocka_unit_test(endless_names), cmocka_unit_test(many_symbol_tables),
+		cmocka_unit_test(many_entries),	     cmocka_unit_test(long_expressions),
+		cmocka_unit_test(long_programs),     cmocka_unit_test(many_files),
+		cmocka_unit_test(endless_names),     cmocka_unit_test(many_symbol_tables),
+		cmocka_unit_test(large_debug_files),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
