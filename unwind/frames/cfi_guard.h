@@ -19,12 +19,6 @@
 
 #define CFI_GUARD_MAX_EXPANDED (64u << 20) /* bytes, of debug sections */
 
-/*
- * What libdw may keep of files that are not root's, which may be made for that. Beyond it, these
- * files are closed, and opened again when needed.
- */
-#define CFI_GUARD_MAX_KEPT_BYTES (128u << 20)
-
 struct cfi_guard {
 	const unsigned char *ident; /* of the ELF file */
 	Elf_Data *frames;	    /* .eh_frame or .debug_frame */

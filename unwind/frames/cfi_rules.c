@@ -36,7 +36,7 @@ struct module_cfi {
 	Dwfl_Module *module;
 	struct cfi_guard eh_guard, debug_guard;
 	bool has_eh_guard, has_debug_guard;
-	bool has_others_debug; /* root's file, with a debug file that others can change */
+	bool has_others_debug; /* a debug file that is not root's */
 	Elf *vdso;
 	Dwarf_CFI *vdso_cfi;
 	uint64_t switch_begin, switch_end; /* of runtime.asmcgocall(); equal: there is none */
@@ -104,7 +104,6 @@ static int load_file(struct cfi_rules *rules, struct module *module, struct modu
 	cfi->module = debuginfo_report_elf(rules->debuginfo, cfi->dwfl, module->path,
 					   module->file_path, steal_fd(fd), 0);
 	dwfl_report_end(cfi->dwfl, NULL, NULL);
-	rules->kept_bytes += debuginfo_take_copied(rules->debuginfo);
 	if (module->owner != 0 && cfi->module)
 		rules->kept_bytes += debuginfo_kept_bytes(rules->debuginfo, cfi->module);
 	return 0;
@@ -297,10 +296,10 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 		     struct cfi_rule *ret)
 {
 	struct module_cfi *cfi;
-	uint64_t vaddr = file_offset, kept_before, copied;
+	uint64_t vaddr = file_offset, kept_before, others;
 	int err;
 
-	if (rules->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES)
+	if (debuginfo_must_close(rules->debuginfo, rules->kept_bytes, &rules->copies_epoch))
 		close_others_files(rules);
 	err = get_module_cfi(rules, module, &cfi);
 	memset(ret, 0, sizeof(*ret));
@@ -315,9 +314,9 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 
 	kept_before = kept_bytes(cfi);
 	_cleanup_free_ Dwarf_Frame *row = find_row(cfi, vaddr);
-	copied = debuginfo_take_copied(rules->debuginfo);
-	cfi->has_others_debug |= copied && module->owner == 0;
-	rules->kept_bytes += copied;
+	others = debuginfo_take_others_bytes(rules->debuginfo);
+	cfi->has_others_debug |= others > 0;
+	rules->kept_bytes += others;
 	if (module->owner != 0)
 		rules->kept_bytes += kept_bytes(cfi) - kept_before;
 	if (row && is_arm64(cfi, module))

@@ -95,6 +95,7 @@ struct cfi_rules {
 	struct cfi_known_rule *known; /* by content */
 	uint64_t epoch;		      /* counts how often the cache was emptied */
 	uint64_t kept_bytes;	      /* by libdw, of files that are not root's */
+	uint64_t copies_epoch;	      /* debuginfo_must_close() */
 	struct owner_time time;
 	bool is_late; /* the last rule found is a makeshift: there was no time to read it */
 };

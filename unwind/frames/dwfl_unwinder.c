@@ -187,7 +187,8 @@ static void report_file(struct report *report, const struct mapping *mapping)
 	if (module->machine != report->space_dwfl->machine || module->elf_class != ELFCLASS64 ||
 	    !module_code_bias(module, mapping->start, mapping->file_offset, &bias) ||
 	    overlaps_reported(report, module, bias) ||
-	    (module->owner != 0 && report->unwinder->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES))
+	    (module->owner != 0 &&
+	     !debuginfo_has_room(report->unwinder->debuginfo, report->unwinder->kept_bytes)))
 		return;
 
 	int fd = module_open_file(modules, module);
@@ -197,7 +198,6 @@ static void report_file(struct report *report, const struct mapping *mapping)
 					      module->path, module->file_path, fd, bias);
 	if (!reported)
 		return;
-	keep(report->space_dwfl, debuginfo_take_copied(report->unwinder->debuginfo));
 	if (module->owner != 0)
 		keep(report->space_dwfl,
 		     debuginfo_kept_bytes(report->unwinder->debuginfo, reported));
@@ -304,7 +304,8 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 	int err;
 
 	*ret = NULL;
-	if (unwinder->kept_bytes > CFI_GUARD_MAX_KEPT_BYTES)
+	if (debuginfo_must_close(unwinder->debuginfo, unwinder->kept_bytes,
+				 &unwinder->copies_epoch))
 		forget_spaces(unwinder, true);
 	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++) {
 		struct space_dwfl **other = &unwinder->spaces[i];
@@ -372,7 +373,7 @@ static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, 
 	struct cfi_guard *guard;
 	bool is_safe;
 
-	keep(space_dwfl, debuginfo_take_copied(space_dwfl->unwinder->debuginfo));
+	keep(space_dwfl, debuginfo_take_others_bytes(space_dwfl->unwinder->debuginfo));
 	if (!cfi)
 		return ROW_NONE;
 	guard = get_guard(space_dwfl, module, cfi, is_eh);

@@ -23,8 +23,9 @@ struct dwfl_unwinder {
 	struct debuginfo *debuginfo;
 	struct owner_time *time;
 	struct space_dwfl *spaces[DWFL_UNWINDER_MAX_SPACES];
-	uint64_t clock;	     /* counts uses, for LRU */
-	uint64_t kept_bytes; /* by libdw, of files that are not root's */
+	uint64_t clock;	       /* counts uses, for LRU */
+	uint64_t kept_bytes;   /* by libdw, of files that are not root's */
+	uint64_t copies_epoch; /* debuginfo_must_close() */
 };
 
 extern const struct unwinder_ops dwfl_unwinder_ops;

@@ -6,7 +6,6 @@
 #include "common/elf/elf_file.h"
 #include "common/scope.h"
 #include "unwind/modules/debug_server.h"
-#include "unwind/modules/frames_copy.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -41,8 +40,7 @@ static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, D
  */
 static int make_stable(struct debuginfo *debuginfo, int fd)
 {
-	_cleanup_close_ int file = fd, copy = -1;
-	uint64_t bytes;
+	_cleanup_close_ int file = fd;
 	struct stat st;
 
 	if (fd < 0 || !debuginfo->max_expanded)
@@ -51,11 +49,7 @@ static int make_stable(struct debuginfo *debuginfo, int fd)
 		return -1;
 	if (elf_file_owner(fd, &st) == 0)
 		return steal_fd(file);
-	copy = frames_copy(fd, &bytes);
-	if (copy < 0)
-		return -1;
-	debuginfo->copied_bytes += bytes;
-	return steal_fd(copy);
+	return copy_table_get(&debuginfo->copies, fd, &st);
 }
 
 /*
@@ -70,7 +64,7 @@ static int use_to_unwind(struct debuginfo *debuginfo, int fd, char **path)
 
 	elf_end(elf);
 	if (expanded <= debuginfo->max_expanded) {
-		debuginfo->copied_bytes += used != fd ? expanded : 0;
+		debuginfo->others_bytes += used != fd ? KEPT_FOR_FILE + expanded : 0;
 		return steal_fd(used);
 	}
 	free(*path);
@@ -245,6 +239,7 @@ int debuginfo_init(struct debuginfo *debuginfo, const struct debuginfo_options *
 
 void debuginfo_deinit(struct debuginfo *debuginfo)
 {
+	copy_table_empty(&debuginfo->copies);
 	debug_server_destroy(debuginfo->server);
 	for (size_t i = 0; i < debuginfo->nr_roots; i++)
 		free(debuginfo->roots[i]);
@@ -255,7 +250,6 @@ void debuginfo_deinit(struct debuginfo *debuginfo)
 Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
 				  const char *file_name, int fd, GElf_Addr base)
 {
-	uint64_t copied_before = debuginfo->copied_bytes;
 	_cleanup_close_ int used = make_stable(debuginfo, fd);
 	/* For unwinding, libdwfl is not asked for symbols, so it expands no MiniDebugInfo. */
 	bool is_usable = debuginfo->max_expanded
@@ -265,10 +259,8 @@ Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const
 		is_usable ? dwfl_report_elf(dwfl, name, file_name, used, base, true) : NULL;
 	void **userdata;
 
-	if (!module) {
-		debuginfo->copied_bytes = copied_before;
+	if (!module)
 		return NULL;
-	}
 	(void)steal_fd(used);
 	if (debuginfo->without == module)
 		debuginfo->without = NULL;
@@ -291,10 +283,26 @@ uint64_t debuginfo_kept_bytes(const struct debuginfo *debuginfo, Dwfl_Module *mo
 	return expanded <= debuginfo->max_expanded ? bytes + expanded : bytes;
 }
 
-uint64_t debuginfo_take_copied(struct debuginfo *debuginfo)
+uint64_t debuginfo_take_others_bytes(struct debuginfo *debuginfo)
 {
-	uint64_t bytes = debuginfo->copied_bytes;
+	uint64_t bytes = debuginfo->others_bytes;
 
-	debuginfo->copied_bytes = 0;
+	debuginfo->others_bytes = 0;
 	return bytes;
+}
+
+bool debuginfo_has_room(const struct debuginfo *debuginfo, uint64_t kept_bytes)
+{
+	return kept_bytes + debuginfo->copies.bytes <= DEBUGINFO_MAX_KEPT_BYTES;
+}
+
+bool debuginfo_must_close(struct debuginfo *debuginfo, uint64_t kept_bytes, uint64_t *epoch)
+{
+	bool must_close;
+
+	if (!debuginfo_has_room(debuginfo, kept_bytes))
+		copy_table_empty(&debuginfo->copies);
+	must_close = *epoch != debuginfo->copies.epoch;
+	*epoch = debuginfo->copies.epoch;
+	return must_close;
 }

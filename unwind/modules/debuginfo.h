@@ -8,11 +8,19 @@
 #ifndef LEAKTOOLS_UNWIND_DEBUGINFO_H
 #define LEAKTOOLS_UNWIND_DEBUGINFO_H
 
+#include "unwind/modules/copy_table.h"
+
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define DEBUGINFO_MAX_ROOTS 3
+
+/*
+ * Of files that are not root's, which may be made for that: their copies, and what libdw may keep
+ * of them. Beyond it, these files are closed, and opened again when needed.
+ */
+#define DEBUGINFO_MAX_KEPT_BYTES (128u << 20)
 
 struct debug_server;
 
@@ -39,7 +47,8 @@ struct debuginfo {
 	bool quiet;
 	uint64_t max_expanded;
 	const Dwfl_Module *without; /* the last module without a debug file */
-	uint64_t copied_bytes;	    /* debuginfo_take_copied() */
+	uint64_t others_bytes;	    /* debuginfo_take_others_bytes() */
+	struct copy_table copies;
 };
 
 /* @options may be NULL. Returns 0 or -ENOMEM. */
@@ -67,9 +76,21 @@ Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const
 uint64_t debuginfo_kept_bytes(const struct debuginfo *debuginfo, Dwfl_Module *module);
 
 /*
- * The bytes of files that were copied, and of debug files of these that libdw expands, since the
- * last call: by debuginfo_report_elf(), or when libdwfl was asked for debug information.
+ * The same of debug files that are not root's and were found since the last call, when libdwfl was
+ * asked for debug information.
  */
-uint64_t debuginfo_take_copied(struct debuginfo *debuginfo);
+uint64_t debuginfo_take_others_bytes(struct debuginfo *debuginfo);
+
+/*
+ * True if who keeps @kept_bytes of files that are not root's may open more of them. All share the
+ * copies.
+ */
+bool debuginfo_has_room(const struct debuginfo *debuginfo, uint64_t kept_bytes);
+
+/*
+ * True if he has to close them all now. Then all others who have opened such files must do so, too:
+ * each asks before he opens any. *@epoch is his own, 0 at first.
+ */
+bool debuginfo_must_close(struct debuginfo *debuginfo, uint64_t kept_bytes, uint64_t *epoch);
 
 #endif

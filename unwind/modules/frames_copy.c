@@ -98,7 +98,25 @@ static bool is_useful(const Elf64_Shdr *section, const char *name, enum program 
 	return program == STATIC && section->sh_flags & SHF_EXECINSTR;
 }
 
-static enum program find_program(const struct section_table *table)
+/* Only a program that is linked statically, and musl itself, which is libc and loader, need none.
+ */
+static bool needs_library(struct copy *copy, const Elf64_Shdr *dynamic)
+{
+	ssize_t nr =
+		pread(copy->from, copy->chunk, dynamic->sh_size < CHUNK ? dynamic->sh_size : CHUNK,
+		      (off_t)dynamic->sh_offset);
+	Elf64_Dyn entry = {.d_tag = DT_NULL};
+
+	for (ssize_t at = 0; at + (ssize_t)sizeof(entry) <= nr; at += (ssize_t)sizeof(entry)) {
+		memcpy(&entry, copy->chunk + at, sizeof(entry));
+		if (entry.d_tag == DT_NEEDED)
+			return true;
+	}
+	return false;
+}
+
+/* Some linkers give a library an entry, too. */
+static enum program find_program(struct copy *copy, const struct section_table *table)
 {
 	enum program program = table->header.e_entry ? STATIC : OTHER;
 
@@ -107,7 +125,8 @@ static enum program find_program(const struct section_table *table)
 
 		if (strcmp(name, ".gopclntab") == 0)
 			return GO;
-		if (strcmp(name, ".interp") == 0)
+		if (strcmp(name, ".interp") == 0 ||
+		    (strcmp(name, ".dynamic") == 0 && needs_library(copy, &table->sections[i])))
 			program = OTHER;
 	}
 	return program;
@@ -130,7 +149,7 @@ static bool has_room_for_notes(uint64_t *notes, uint64_t size)
 static bool copy_sections(struct copy *copy, struct section_table *table)
 {
 	Elf64_Shdr *end = table->sections + table->header.e_shnum;
-	enum program program = find_program(table);
+	enum program program = find_program(copy, table);
 	uint64_t notes = 0;
 
 	for (Elf64_Shdr *section = table->sections; section < end; section++) {

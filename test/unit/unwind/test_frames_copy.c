@@ -55,15 +55,16 @@ static void list_copied(const char *path, char *ret)
 /* Call frame information always; symbols and code only where unwinding looks for them. */
 static void copied_parts(void **state)
 {
+	static const Elf64_Dyn needed = {.d_tag = DT_NEEDED};
 	const struct {
 		const char *special;
 		uint64_t entry;
 		const char *expected;
+		const void *data;
 	} programs[] = {
-		{".library", 0, "edzln"},
-		{".interp", 0x100, "edzin"},
-		{".gopclntab", 0, "edzgnss"},
-		{".static", 0x100, "edzsntss"},
+		{".library", 0, "edzln", content},     {".interp", 0x100, "edzin", content},
+		{".gopclntab", 0, "edzgnss", content}, {".static", 0x100, "edzsntss", content},
+		{".dynamic", 0x100, "edzn", &needed},  {".dynamic", 0x100, "edzdntss", content},
 	};
 
 	memset(content, 'x', sizeof(content));
@@ -75,7 +76,7 @@ static void copied_parts(void **state)
 			LARGE_SECTION(".debug_frame", SHT_PROGBITS, 0),
 			LARGE_SECTION(".zdebug_frame", SHT_PROGBITS, 0),
 			FRAMES_IN(".debug_line", 0, content, 16),
-			FRAMES_IN(programs[i].special, 0, content, 16),
+			FRAMES_IN(programs[i].special, 0, programs[i].data, 16),
 			FRAMES_IN(".note", 0, content, 16),
 			LARGE_SECTION(".text", SHT_PROGBITS, SHF_EXECINSTR),
 			LARGE_SECTION(".symtab", SHT_SYMTAB, 0),
@@ -97,14 +98,23 @@ static void copied_parts(void **state)
 
 #define HUGE (60u << 20)
 
+static const uint8_t build_id[] = {4,	0,   0,	  0, 8, 0, 0, 0, 3, 0, 0, 0,
+				   'G', 'N', 'U', 0, 1, 2, 3, 4, 5, 6, 7, 8};
+
+#define BUILD_ID                                                                                   \
+	{                                                                                          \
+		.name = ".note", .type = SHT_NOTE, .data = build_id, .size = sizeof(build_id)      \
+	}
+
 /* Makes a file with a .debug_frame of @size, most of which is a hole. */
 static void write_huge(const char *path, uint64_t size)
 {
-	const struct added_section section = FRAMES_IN(".debug_frame", 0, content, 64);
+	const struct added_section sections[] = {FRAMES_IN(".debug_frame", 0, content, 64),
+						 BUILD_ID};
 	Elf64_Ehdr header;
 	int fd;
 
-	write_sections(path, &section, 1);
+	write_sections(path, sections, ARRAY_SIZE(sections));
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
 	assert_int_equal(pwrite(fd, &size, sizeof(size),
@@ -116,30 +126,45 @@ static void write_huge(const char *path, uint64_t size)
 	close(fd);
 }
 
-static uint64_t copied_bytes(void)
+#define MAX_COPIES 64
+
+/* Returns what all copies take. *@ret_nr: how many there are; each may have several descriptors. */
+static uint64_t copied_bytes(size_t *ret_nr)
 {
 	DIR *fds = opendir("/proc/self/fd");
 	const struct dirent *entry;
+	ino_t seen[MAX_COPIES];
 	uint64_t bytes = 0;
+	size_t nr = 0, i;
 	char link[64];
 	struct stat st;
 
 	assert_non_null(fds);
 	while ((entry = readdir(fds))) {
-		ssize_t nr = readlinkat(dirfd(fds), entry->d_name, link, sizeof(link));
+		ssize_t size = readlinkat(dirfd(fds), entry->d_name, link, sizeof(link));
 
-		if (nr > 7 && memcmp(link, "/memfd:", 7) == 0 &&
-		    fstatat(dirfd(fds), entry->d_name, &st, 0) == 0)
-			bytes += (uint64_t)st.st_blocks * 512;
+		if (size <= 7 || memcmp(link, "/memfd:", 7) != 0 ||
+		    fstatat(dirfd(fds), entry->d_name, &st, 0) != 0)
+			continue;
+		for (i = 0; i < nr && seen[i] != st.st_ino; i++)
+			;
+		if (i < nr)
+			continue;
+		assert_true(nr < MAX_COPIES);
+		seen[nr++] = st.st_ino;
+		bytes += (uint64_t)st.st_blocks * 512;
 	}
 	closedir(fds);
+	*ret_nr = nr;
 	return bytes;
 }
 
-/* Copies are closed when they take too much together, and too large ones are not made. */
-static void large_copies(void **state)
+#define NR_LARGE 6
+
+/* Unwinds through large files. Returns what their copies take at most. */
+static uint64_t unwind_large(char paths[NR_LARGE][512])
 {
-	uint64_t registers[20] = {[6] = STACK_ADDRESS, [7] = STACK_ADDRESS}, max = 0;
+	uint64_t registers[20] = {[6] = STACK_ADDRESS, [7] = STACK_ADDRESS}, bytes, max = 0;
 	const struct stack_dump dump = {
 		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
 		.regs_mask = X86_MASK,
@@ -149,28 +174,97 @@ static void large_copies(void **state)
 	};
 	struct stack_store *store;
 	uint32_t id;
+	size_t nr;
 
 	memset(content, 0, sizeof(content));
-	write_huge(in_dir("file"), 2 * HUGE);
-	assert_int_equal(copy_of(in_dir("file")), -1);
-	write_huge(in_dir("file"), HUGE);
 	assert_int_equal(stack_store_create(NULL, &store), 0);
-	for (uint64_t i = 0; i < 5; i++) {
-		char path[512];
+	for (uint64_t i = 0; i < NR_LARGE; i++) {
 		const struct stack_mapping mapping = {.pid = 1,
 						      .start = LOAD_ADDRESS + i * UNWIND_STEP,
 						      .len = 0x1000,
-						      .path = path};
+						      .path = paths[i]};
 
-		snprintf(path, sizeof(path), "%s-%u", in_dir("file"), (unsigned int)i);
-		assert_int_equal(link(in_dir("file"), path), 0);
 		assert_int_equal(stack_store_map(store, &mapping), 0);
 		registers[8] = mapping.start + BESIDE;
 		assert_int_equal(stack_store_add_dump(store, 1, &dump, &id), 0);
-		if (copied_bytes() > max)
-			max = copied_bytes();
+		bytes = copied_bytes(&nr);
+		if (bytes > max)
+			max = bytes;
 	}
-	assert_in_range(max, HUGE, 4 * HUGE - 1);
+	stack_store_destroy(store);
+	copied_bytes(&nr);
+	assert_int_equal(nr, 0);
+	return max;
+}
+
+/* Copies are closed when they take too much together, and too large ones are not made. */
+static void large_copies(void **state)
+{
+	char paths[NR_LARGE][512];
+
+	write_huge(in_dir("file"), 2 * HUGE);
+	assert_int_equal(copy_of(in_dir("file")), -1);
+	for (size_t i = 0; i < NR_LARGE; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s-%zu", in_dir("file"), i);
+		write_huge(paths[i], HUGE);
+	}
+	assert_in_range(unwind_large(paths), HUGE, 4 * HUGE - 1);
+}
+
+/* Those of debug files are found later than the others. */
+static void large_debug_copies(void **state)
+{
+	const struct added_section note = BUILD_ID;
+	char paths[NR_LARGE][512], debug_name[64];
+
+	for (size_t i = 0; i < NR_LARGE; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s-%zu", in_dir("stripped"), i);
+		write_sections(paths[i], &note, 1);
+		snprintf(debug_name, sizeof(debug_name), "stripped-%zu.debug", i);
+		write_huge(in_dir(debug_name), HUGE);
+	}
+	assert_in_range(unwind_large(paths), HUGE, 4 * HUGE - 1);
+}
+
+#define NR_PROCESSES 8
+
+/* One copy of a file is enough, for rules and for libdwfl in each process. */
+static void shared_copies(void **state)
+{
+	/* def_cfa_expression rsp + 8, lit0, plus: no rule has it. */
+	static const uint8_t complex_row[] = {0x0f, 0x04, 0x77, 0x08, 0x30, 0x22};
+	const uint64_t registers[20] = {
+		[6] = STACK_ADDRESS, [7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + BESIDE};
+	uint8_t frames[FRAMES_MAX], *at = frames;
+	const struct stack_dump dump = {
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.regs_mask = X86_MASK,
+		.regs = registers,
+		.bytes = content,
+		.nr_bytes = sizeof(content),
+	};
+	struct stack_store *store;
+	uint32_t id;
+	size_t nr;
+
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, complex_row, sizeof(complex_row));
+	const struct added_section section =
+		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames));
+
+	write_sections(in_dir("shared"), &section, 1);
+	assert_int_equal(chmod(in_dir("shared"), 0666), 0);
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	for (pid_t pid = 1; pid <= NR_PROCESSES; pid++) {
+		const struct stack_mapping mapping = {
+			.pid = pid, .start = LOAD_ADDRESS, .len = 0x1000, .path = in_dir("shared")};
+
+		assert_int_equal(stack_store_map(store, &mapping), 0);
+		assert_int_equal(stack_store_add_dump(store, pid, &dump, &id), 0);
+	}
+	assert_int_equal(stack_store_unwind_stats(store)->by_dwfl, NR_PROCESSES);
+	copied_bytes(&nr);
+	assert_int_equal(nr, 1);
 	stack_store_destroy(store);
 }
 
@@ -219,6 +313,7 @@ static void holes(void **state)
 		.pid = 1, .start = LOAD_ADDRESS, .len = SPARSE, .path = in_dir("code")};
 	struct stack_store *store;
 	uint32_t id;
+	size_t nr;
 
 	write_code(mapping.path);
 	assert_int_equal(stack_store_create(NULL, &store), 0);
@@ -232,7 +327,7 @@ static void holes(void **state)
 		registers[8] = words[1];
 		assert_int_equal(stack_store_add_dump(store, 1, &dump, &id), 0);
 	}
-	assert_in_range(copied_bytes(), 1, 1 << 20);
+	assert_in_range(copied_bytes(&nr), 1, 1 << 20);
 	stack_store_destroy(store);
 }
 
@@ -295,6 +390,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copied_parts),
 		cmocka_unit_test(large_copies),
+		cmocka_unit_test(large_debug_copies),
+		cmocka_unit_test(shared_copies),
 		cmocka_unit_test(holes),
 		cmocka_unit_test(expanded_frames),
 	};

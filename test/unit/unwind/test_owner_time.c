@@ -209,11 +209,11 @@ static void much_memory(void **state)
 	assert_true(finds_caller(&unwinding, users));
 	assert_true(dwfl->kept_bytes > 0);
 
-	dwfl->kept_bytes += CFI_GUARD_MAX_KEPT_BYTES;
+	dwfl->kept_bytes += DEBUGINFO_MAX_KEPT_BYTES;
 	use_up(unwinding.time, &unwinding.time->opening_ns, 0);
 	assert_true(finds_caller(&unwinding, roots));
 	assert_int_equal(unwinding.time->opening_ns, 0);
-	assert_int_equal(dwfl->kept_bytes, CFI_GUARD_MAX_KEPT_BYTES);
+	assert_int_equal(dwfl->kept_bytes, DEBUGINFO_MAX_KEPT_BYTES);
 	address_spaces_deinit(&spaces);
 	end(&unwinding);
 }
