@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -75,6 +76,16 @@ uid_t elf_file_owner(int fd, const struct stat *st)
 	if ((st->st_uid == 0 && is_lent) || !elf_file_has_true_owner(fd, st))
 		return ELF_FILE_ANYBODY;
 	return st->st_uid;
+}
+
+bool elf_file_is_stable(int fd, const struct stat *st)
+{
+	uid_t owner = elf_file_owner(fd, st);
+
+	if (owner == 0)
+		return true;
+	return owner == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH)) && !broker_is_used() &&
+	       !getauxval(AT_SECURE);
 }
 
 /* One byte of the type is 0 in both byte orders. */
@@ -213,8 +224,8 @@ Elf *elf_file_begin(int fd)
 	elf_version(EV_CURRENT);
 	if (size < (ssize_t)sizeof(Elf32_Ehdr) || !has_sane_counts(header) || fstat(fd, &st))
 		return NULL;
-	elf = elf_file_owner(fd, &st) == 0 ? elf_begin(fd, ELF_C_READ, NULL)
-					   : begin_with(fd, header, (size_t)size, st.st_size);
+	elf = elf_file_is_stable(fd, &st) ? elf_begin(fd, ELF_C_READ, NULL)
+					  : begin_with(fd, header, (size_t)size, st.st_size);
 	if (elf && elf_kind(elf) == ELF_K_ELF && has_sane_segments(elf) &&
 	    has_sane_sections(elf, fd))
 		return elf;

@@ -32,6 +32,12 @@ uid_t elf_file_owner(int fd, const struct stat *st);
  */
 bool elf_file_has_true_owner(int fd, const struct stat *st);
 
+/*
+ * True if nobody can change the file from whom this process must be protected: not others than
+ * root, nor than the user whose rights it has, and nothing else.
+ */
+bool elf_file_is_stable(int fd, const struct stat *st);
+
 /* True if its header is that of a program, a library or a debug file: no core file. */
 bool elf_file_is_code(int fd);
 

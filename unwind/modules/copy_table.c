@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/modules/copy_table.h"
 
+#include "common/diag.h"
 #include "common/hash.h"
 #include "unwind/modules/frames_copy.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define KEPT_FOR_COPY 256 /* bytes, besides its own */
@@ -17,11 +21,25 @@ struct copied_file {
 
 struct known_copy {
 	struct copied_file file;
-	int fd; /* -1: it cannot be copied */
+	int fd; /* negative: it cannot be copied */
 	UT_hash_handle hh;
 };
 
-static struct known_copy *add_copy(struct copy_table *table, int fd, const struct copied_file *file)
+/* Of one file only: any user can make many. */
+static void warn(struct copy_table *table, const char *path, int err)
+{
+	char limit[64];
+
+	if (table->has_warned || err == -ENOEXEC)
+		return;
+	table->has_warned = true;
+	snprintf(limit, sizeof(limit), "it has more than %u MiB", FRAMES_COPY_MAX_BYTES >> 20);
+	diag_warn("%s: cannot copy its call frame information: %s; stacks may end there", path,
+		  err == -E2BIG ? limit : strerror(-err));
+}
+
+static struct known_copy *add_copy(struct copy_table *table, int fd, const struct copied_file *file,
+				   const char *path)
 {
 	struct known_copy *known = calloc(1, sizeof(*known));
 	uint64_t bytes = 0;
@@ -35,11 +53,13 @@ static struct known_copy *add_copy(struct copy_table *table, int fd, const struc
 		return NULL;
 	}
 	known->fd = frames_copy(fd, &bytes);
+	if (known->fd < 0)
+		warn(table, path, known->fd);
 	table->bytes += KEPT_FOR_COPY + bytes;
 	return known;
 }
 
-int copy_table_get(struct copy_table *table, int fd, const struct stat *st)
+int copy_table_get(struct copy_table *table, int fd, const struct stat *st, const char *path)
 {
 	const struct copied_file file = {
 		.device = st->st_dev,
@@ -52,7 +72,7 @@ int copy_table_get(struct copy_table *table, int fd, const struct stat *st)
 
 	HASH_FIND(hh, table->by_file, &file, sizeof(file), known);
 	if (!known)
-		known = add_copy(table, fd, &file);
+		known = add_copy(table, fd, &file, path);
 	return known && known->fd >= 0 ? fcntl(known->fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 

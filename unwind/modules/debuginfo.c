@@ -38,7 +38,7 @@ static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, D
  * Takes over the descriptor of a file, and returns one with which libdwfl may unwind: of the file,
  * if root alone can change it, or of a copy. -1: it is not to be used.
  */
-static int make_stable(struct debuginfo *debuginfo, int fd)
+static int make_stable(struct debuginfo *debuginfo, int fd, const char *path)
 {
 	_cleanup_close_ int file = fd;
 	struct stat st;
@@ -47,9 +47,9 @@ static int make_stable(struct debuginfo *debuginfo, int fd)
 		return steal_fd(file);
 	if (fstat(fd, &st))
 		return -1;
-	if (elf_file_owner(fd, &st) == 0)
+	if (elf_file_is_stable(fd, &st))
 		return steal_fd(file);
-	return copy_table_get(&debuginfo->copies, fd, &st);
+	return copy_table_get(&debuginfo->copies, fd, &st, path);
 }
 
 /*
@@ -58,7 +58,7 @@ static int make_stable(struct debuginfo *debuginfo, int fd)
  */
 static int use_to_unwind(struct debuginfo *debuginfo, int fd, char **path)
 {
-	_cleanup_close_ int used = make_stable(debuginfo, fd);
+	_cleanup_close_ int used = make_stable(debuginfo, fd, *path);
 	Elf *elf = used < 0 ? NULL : elf_file_begin(used);
 	uint64_t expanded = elf ? elf_file_expanded_bytes(elf) : UINT64_MAX;
 
@@ -250,7 +250,7 @@ void debuginfo_deinit(struct debuginfo *debuginfo)
 Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
 				  const char *file_name, int fd, GElf_Addr base)
 {
-	_cleanup_close_ int used = make_stable(debuginfo, fd);
+	_cleanup_close_ int used = make_stable(debuginfo, fd, file_name);
 	/* For unwinding, libdwfl is not asked for symbols, so it expands no MiniDebugInfo. */
 	bool is_usable = debuginfo->max_expanded
 				 ? elf_file_is_sane(used)

@@ -5,6 +5,7 @@
 #include "common/scope.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,14 @@
 #include <unistd.h>
 
 #define CHUNK	     (64u << 10)
-#define MAX_BYTES    (64u << 20) /* of a copy; most is call frame information */
 #define MAX_SMALL    (64u << 10) /* of a section, or a file */
+#define MAX_NAMES    (1u << 20)	 /* of sections, as in elf_file.c */
 #define MAX_SECTIONS 4096	 /* as in elf_file.c */
 #define BLOCK	     512	 /* of st_blocks */
 
 struct copy {
 	int from, to;
+	int err; /* why it cannot be made, a negative errno */
 	uint64_t bytes;
 	uint8_t chunk[CHUNK];
 };
@@ -41,17 +43,22 @@ enum program {
 /* Copies what the file has of these bytes. */
 static bool copy_bytes(struct copy *copy, uint64_t offset, uint64_t size)
 {
-	if (size > MAX_BYTES - copy->bytes)
+	if (size > FRAMES_COPY_MAX_BYTES - copy->bytes) {
+		copy->err = -E2BIG;
 		return false;
+	}
 	copy->bytes += size;
+	errno = 0;
 	while (size > 0) {
 		ssize_t nr =
 			pread(copy->from, copy->chunk, size < CHUNK ? size : CHUNK, (off_t)offset);
 
-		if (nr <= 0)
-			return nr == 0;
-		if (pwrite(copy->to, copy->chunk, (size_t)nr, (off_t)offset) != nr)
+		if (nr == 0)
+			return true;
+		if (nr < 0 || pwrite(copy->to, copy->chunk, (size_t)nr, (off_t)offset) != nr) {
+			copy->err = errno ? -errno : -ENOSPC;
 			return false;
+		}
 		offset += (uint64_t)nr;
 		size -= (uint64_t)nr;
 	}
@@ -98,8 +105,7 @@ static bool is_useful(const Elf64_Shdr *section, const char *name, enum program 
 	return program == STATIC && section->sh_flags & SHF_EXECINSTR;
 }
 
-/* Only a program that is linked statically, and musl itself, which is libc and loader, need none.
- */
+/* Static programs need none, nor does musl, which is its own loader. */
 static bool needs_library(struct copy *copy, const Elf64_Shdr *dynamic)
 {
 	ssize_t nr =
@@ -162,9 +168,11 @@ static bool copy_sections(struct copy *copy, struct section_table *table)
 	for (Elf64_Shdr *section = table->sections; section < end; section++) {
 		const char *name = name_of(table, section);
 
-		if (section->sh_type == SHT_NOBITS || is_frames(name))
+		/* The names have been copied. */
+		if (section->sh_type == SHT_NOBITS || is_frames(name) ||
+		    section == table->sections + table->header.e_shstrndx)
 			continue;
-		if (section->sh_size > MAX_BYTES - copy->bytes ||
+		if (section->sh_size > FRAMES_COPY_MAX_BYTES - copy->bytes ||
 		    !is_useful(section, name, program) ||
 		    (section->sh_type == SHT_NOTE && !has_room_for_notes(&notes, section->sh_size)))
 			section->sh_type = SHT_NOBITS;
@@ -221,7 +229,7 @@ static bool are_apart(const Elf64_Ehdr *header)
 static bool copy_parts(struct copy *copy, struct section_table *table)
 {
 	const Elf64_Ehdr *header = &table->header;
-	const Elf64_Shdr *names;
+	Elf64_Shdr *names;
 
 	if (!are_apart(header) || header->e_shstrndx >= header->e_shnum)
 		return false;
@@ -232,7 +240,8 @@ static bool copy_parts(struct copy *copy, struct section_table *table)
 	if (!table->segments || !table->sections)
 		return false;
 	names = &table->sections[header->e_shstrndx];
-	if (names->sh_size <= MAX_SMALL)
+	names->sh_type = SHT_STRTAB;
+	if (names->sh_size <= MAX_NAMES)
 		table->names = copy_and_read(copy, names->sh_offset, names->sh_size);
 	table->names_size = names->sh_size;
 	if (!table->names || !copy_sections(copy, table))
@@ -273,13 +282,16 @@ int frames_copy(int fd, uint64_t *ret_bytes)
 	_cleanup_close_ int to = memory_file_create("frames");
 	struct stat st;
 
-	if (!copy || to < 0)
-		return -1;
+	if (!copy)
+		return -ENOMEM;
+	if (to < 0)
+		return to;
 	copy->from = fd;
 	copy->to = to;
+	copy->err = -ENOEXEC;
 	copy->bytes = 0;
 	if (!copy_file(copy) || fstat(to, &st))
-		return -1;
+		return copy->err;
 	/* A page for a byte, or bytes that the file did not have yet */
 	*ret_bytes = (uint64_t)st.st_blocks * BLOCK;
 	if (*ret_bytes < copy->bytes)

@@ -288,6 +288,25 @@ static void own_overlays_are_known(void **state)
 	assert_false(own_mounts_have(-1, makedev(0, 0)));
 }
 
+/* Our own files may change, as root's: nobody is protected from himself. Not if others write them.
+ */
+static void own_files_are_stable(void **state)
+{
+	_cleanup_close_ int fd = memfd_create("file", MFD_CLOEXEC);
+	struct stat st;
+
+	assert_int_equal(fchmod(fd, 0600), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_true(elf_file_is_stable(fd, &st));
+	st.st_mode = 0620;
+	assert_false(elf_file_is_stable(fd, &st));
+	st.st_mode = 0600;
+	st.st_uid = geteuid() + 1;
+	assert_false(elf_file_is_stable(fd, &st));
+	st.st_uid = 0;
+	assert_true(elf_file_is_stable(fd, &st));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +320,7 @@ int main(void)
 		cmocka_unit_test(changed_headers_take_no_memory),
 		cmocka_unit_test(limits_on_files_end_nobody),
 		cmocka_unit_test(own_overlays_are_known),
+		cmocka_unit_test(own_files_are_stable),
 	};
 
 	elf_version(EV_CURRENT);

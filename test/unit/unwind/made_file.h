@@ -51,7 +51,7 @@ static inline void write_sections(const char *path, const struct added_section *
 	size_t size = FRAME_FILE_MAX + 8192, nr_headers = nr + 2, at = FRAME_FILE_MAX, names = 1;
 
 	for (size_t i = 0; i < nr; i++) {
-		size += added[i].size + 8;
+		size += added[i].size + strlen(added[i].name) + 9;
 		nr_headers += added[i].nr_copies;
 	}
 	static const uint8_t call[] = {0x89, 0xc7, 0xe8}; /* mov %eax,%edi; call */

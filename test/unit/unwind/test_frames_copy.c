@@ -5,6 +5,8 @@
 #include "unwind/modules/frames_copy.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <sys/mman.h>
 #include <zlib.h>
 
 #define LARGE (96u << 10) /* whole symbols */
@@ -43,7 +45,7 @@ static void list_copied(const char *path, char *ret)
 
 		if (section.header.sh_type == SHT_STRTAB && section.header.sh_size < LARGE)
 			break;
-		if (!data || !data->d_buf || data->d_size == 0 ||
+		if (!data || !data->d_buf || data->d_size == 0 || data->d_size > LARGE ||
 		    memcmp(data->d_buf, content, data->d_size) != 0)
 			continue;
 		*ret++ = section.name[1];
@@ -143,7 +145,7 @@ static uint64_t copied_bytes(size_t *ret_nr)
 	while ((entry = readdir(fds))) {
 		ssize_t size = readlinkat(dirfd(fds), entry->d_name, link, sizeof(link));
 
-		if (size <= 7 || memcmp(link, "/memfd:", 7) != 0 ||
+		if (size <= 13 || memcmp(link, "/memfd:frames", 13) != 0 ||
 		    fstatat(dirfd(fds), entry->d_name, &st, 0) != 0)
 			continue;
 		for (i = 0; i < nr && seen[i] != st.st_ino; i++)
@@ -203,12 +205,58 @@ static void large_copies(void **state)
 	char paths[NR_LARGE][512];
 
 	write_huge(in_dir("file"), 2 * HUGE);
-	assert_int_equal(copy_of(in_dir("file")), -1);
+	assert_int_equal(copy_of(in_dir("file")), -E2BIG);
 	for (size_t i = 0; i < NR_LARGE; i++) {
 		snprintf(paths[i], sizeof(paths[i]), "%s-%zu", in_dir("file"), i);
 		write_huge(paths[i], HUGE);
 	}
 	assert_in_range(unwind_large(paths), HUGE, 4 * HUGE - 1);
+}
+
+/* Without a copy, the file has no call frame information. That is said, of one file. */
+static void too_large_copies(void **state)
+{
+	int saved = dup(STDERR_FILENO), fd = memfd_create("stderr", MFD_CLOEXEC);
+	char paths[NR_LARGE][512], text[1024] = "";
+	const char *reason;
+
+	for (size_t i = 0; i < NR_LARGE; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s-%zu", in_dir("too-large"), i);
+		write_huge(paths[i], 2 * HUGE);
+	}
+	dup2(fd, STDERR_FILENO);
+	unwind_large(paths);
+	dup2(saved, STDERR_FILENO);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	close(saved);
+	close(fd);
+	reason = strstr(text,
+			"too-large-0: cannot copy its call frame information: it has more than");
+	assert_non_null(reason);
+	assert_null(strstr(reason + strlen("too-large-0: cannot"), "cannot"));
+}
+
+#define NAMES_BYTES (256u << 10)
+
+/* A file may have many sections, with long names. */
+static void long_names(void **state)
+{
+	_cleanup_free_ char *name = malloc(NAMES_BYTES);
+	char copied[4];
+
+	assert_non_null(name);
+	memset(name, 'n', NAMES_BYTES - 1);
+	name[NAMES_BYTES - 1] = '\0';
+	memset(content, 'x', sizeof(content));
+	const struct added_section sections[] = {
+		FRAMES_IN(name, 0, content, 16),
+		LARGE_SECTION(".eh_frame", SHT_PROGBITS, 0),
+		LARGE_SECTION(".info", SHT_PROGBITS, 0),
+	};
+
+	write_sections(in_dir("names"), sections, ARRAY_SIZE(sections));
+	list_copied(in_dir("names"), copied);
+	assert_string_equal(copied, "ne");
 }
 
 /* Those of debug files are found later than the others. */
@@ -390,6 +438,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copied_parts),
 		cmocka_unit_test(large_copies),
+		cmocka_unit_test(too_large_copies),
+		cmocka_unit_test(long_names),
 		cmocka_unit_test(large_debug_copies),
 		cmocka_unit_test(shared_copies),
 		cmocka_unit_test(holes),
