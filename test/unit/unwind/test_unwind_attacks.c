@@ -427,16 +427,22 @@ static void changed_files(void **state)
 {
 	const struct frame_entry *bad = find_entry("register");
 	struct frame_entry good = {.name = "nops", .nr = bad->nr};
+	static const uint8_t zeros[128 << 10];
 	uint8_t frames[FRAMES_MAX];
-	const struct added_section section =
-		FRAMES_IN(".debug_frame", 0, frames, make_debug_frames(&good, frames));
+	const struct added_section sections[] = {
+		FRAMES_IN(".debug_frame", 0, frames, make_debug_frames(&good, frames)),
+		FRAMES_IN(".data", 0, zeros, sizeof(zeros)),
+	};
 
-	write_sections(in_dir("file"), &section, 1);
-	change("file", bad);
-	write_sections(in_dir("file.debug"), &section, 1);
-	write_with_debug_file();
-	change("file.debug", bad);
-	assert_int_equal(unlink(in_dir("file.debug")), 0);
+	/* Small files are copied as a whole, others in parts. */
+	for (size_t nr = 1; nr <= ARRAY_SIZE(sections); nr++) {
+		write_sections(in_dir("file"), sections, nr);
+		change("file", bad);
+		write_sections(in_dir("file.debug"), sections, nr);
+		write_with_debug_file();
+		change("file.debug", bad);
+		assert_int_equal(unlink(in_dir("file.debug")), 0);
+	}
 }
 
 /* A unit with one function at FRAME_FILE_INSIDE, and its line (DWARF 3, 7.5 and 6.2). */
