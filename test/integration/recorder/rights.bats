@@ -70,6 +70,16 @@ assert_rights() {
 	kill_now "$RECORDED_PID"
 }
 
+# The thread that reads begins when the first window ends.
+@test "rights: leakrec --budget" {
+	start_target leaky_daemon --requests 1000000 --interval-us 100
+	go_target
+	attach_all -p "$RECORDED_PID" --budget 1%
+	assert_rights "leakrec --budget" "$LEAKREC_PID"
+	stop_leakrec
+	kill_now "$RECORDED_PID"
+}
+
 # The child of the process $1 is leakrec, LEAKREC_PID.
 is_leakrec_of() {
 	LEAKREC_PID=$(pgrep -P "$1" -x leakrec)
