@@ -29,6 +29,7 @@
 #define MAX_NAMES	(1u << 20) /* of sections; linked files have a few hundred bytes */
 #define MAX_NOTES	(32u << 20)
 #define MAX_LINK	(64u << 10)  /* to a debug file */
+#define MAX_COMPRESSED	256	     /* sections; libelf looks through all that were read before */
 #define MAX_EXPANDED	(4ull << 30) /* of compressed sections; the largest real ones take 1 GiB */
 #define MAX_MINI	(256ull << 20) /* of a MiniDebugInfo, which is a symbol table */
 #define MAX_LZMA_MEMORY (128ull << 20)
@@ -365,12 +366,19 @@ static uint64_t gnu_expanded_size(Elf *elf, const GElf_Shdr *header)
 	return size;
 }
 
-static uint64_t expanded_size(Elf *elf, const GElf_Shdr *header, const char *name)
+static bool is_compressed(const struct elf_section *section)
+{
+	return section->name && section->header.sh_type != SHT_NOBITS &&
+	       (section->header.sh_flags & SHF_COMPRESSED ||
+		strncmp(section->name, ".zdebug", 7) == 0);
+}
+
+static uint64_t expanded_size(Elf *elf, const GElf_Shdr *header)
 {
 	const Elf_Data *data;
 
 	if (!(header->sh_flags & SHF_COMPRESSED))
-		return strncmp(name, ".zdebug", 7) == 0 ? gnu_expanded_size(elf, header) : 0;
+		return gnu_expanded_size(elf, header);
 	data = read_start(elf, header, gelf_fsize(elf, ELF_T_CHDR, 1, EV_CURRENT), ELF_T_CHDR);
 	if (!data || !data->d_buf)
 		return 0;
@@ -382,13 +390,16 @@ uint64_t elf_file_expanded_bytes(Elf *elf)
 {
 	struct elf_section section = {0};
 	uint64_t expanded = 0;
+	size_t nr = 0;
 
 	while (elf_section_next(elf, &section)) {
 		uint64_t size;
 
-		if (!section.name || section.header.sh_type == SHT_NOBITS)
+		if (!is_compressed(&section))
 			continue;
-		size = expanded_size(elf, &section.header, section.name);
+		if (++nr > MAX_COMPRESSED)
+			return UINT64_MAX;
+		size = expanded_size(elf, &section.header);
 		expanded = size > UINT64_MAX - expanded ? UINT64_MAX : expanded + size;
 	}
 	return expanded;
