@@ -36,7 +36,6 @@ struct module_cfi {
 	Dwfl_Module *module;
 	struct cfi_guard eh_guard, debug_guard;
 	bool has_eh_guard, has_debug_guard;
-	bool has_others_debug; /* a debug file that is not root's */
 	Elf *vdso;
 	Dwarf_CFI *vdso_cfi;
 	uint64_t switch_begin, switch_end; /* of runtime.asmcgocall(); equal: there is none */
@@ -248,10 +247,7 @@ static uint64_t kept_bytes(const struct module_cfi *cfi)
 static void close_others_files(struct cfi_rules *rules)
 {
 	for (size_t i = 0; i < rules->nr_modules; i++) {
-		const struct module_cfi *cfi = rules->by_module[i];
-
-		if (!cfi || (module_table_by_id(rules->modules, (uint32_t)i + 1)->owner == 0 &&
-			     !cfi->has_others_debug))
+		if (module_table_by_id(rules->modules, (uint32_t)i + 1)->owner == 0)
 			continue;
 		module_cfi_destroy(rules->by_module[i]);
 		rules->by_module[i] = NULL;
@@ -315,10 +311,10 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 	kept_before = kept_bytes(cfi);
 	_cleanup_free_ Dwarf_Frame *row = find_row(cfi, vaddr);
 	others = debuginfo_take_others_bytes(rules->debuginfo);
-	cfi->has_others_debug |= others > 0;
-	rules->kept_bytes += others;
+	if (others)
+		module_lend(module);
 	if (module->owner != 0)
-		rules->kept_bytes += kept_bytes(cfi) - kept_before;
+		rules->kept_bytes += others + kept_bytes(cfi) - kept_before;
 	if (row && is_arm64(cfi, module))
 		cfi_rule_read_arm64(row, ret);
 	else if (row)

@@ -352,12 +352,15 @@ static struct cfi_guard *get_guard(struct space_dwfl *space_dwfl, Dwfl_Module *m
 	return &used->guard;
 }
 
-/* True if the code at @pc is of a file that is not root's. */
-static bool is_others(const struct space_dwfl *space_dwfl, Dwarf_Addr pc)
+/* Counts what libdw keeps of files that are not root's, after it was asked for @pc. */
+static void keep_others(struct space_dwfl *space_dwfl, Dwarf_Addr pc, uint64_t bytes)
 {
+	uint64_t others = debuginfo_take_others_bytes(space_dwfl->unwinder->debuginfo);
 	const struct mapping *mapping = address_space_find(space_dwfl->space, pc);
 
-	return mapping && mapping->module->owner != 0;
+	if (others && mapping)
+		module_lend(mapping->module);
+	keep(space_dwfl, mapping && mapping->module->owner != 0 ? others + bytes : others);
 }
 
 enum row { ROW_NONE, ROW_SAFE, ROW_UNSAFE };
@@ -373,13 +376,12 @@ static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, 
 	struct cfi_guard *guard;
 	bool is_safe;
 
-	keep(space_dwfl, debuginfo_take_others_bytes(space_dwfl->unwinder->debuginfo));
+	keep_others(space_dwfl, pc, 0);
 	if (!cfi)
 		return ROW_NONE;
 	guard = get_guard(space_dwfl, module, cfi, is_eh);
 	is_safe = cfi_guard_allows(guard, pc - bias);
-	if (is_others(space_dwfl, pc))
-		keep(space_dwfl, guard->kept_bytes);
+	keep_others(space_dwfl, pc, guard->kept_bytes);
 	guard->kept_bytes = 0;
 	if (!is_safe)
 		return ROW_UNSAFE;

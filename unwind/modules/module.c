@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "common/elf/elf_file.h"
 #include "common/elf/root_file.h"
 
 #include <errno.h>
@@ -219,6 +220,12 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 struct module *module_table_by_id(const struct module_table *table, uint32_t id)
 {
 	return id != MODULE_NONE && id <= table->nr ? table->by_id[id - 1] : NULL;
+}
+
+void module_lend(struct module *module)
+{
+	if (module->owner == 0)
+		module->owner = ELF_FILE_ANYBODY;
 }
 
 /* Gives a build-id to a module that was mapped before the build-id was known. */

@@ -50,7 +50,7 @@ struct module {
 	char *file_path;       /* where it was found */
 	const char *file_root; /* confines the path and its links; NULL: "/" */
 	struct stat file_stat;
-	uid_t owner; /* elf_file_owner() */
+	uid_t owner; /* elf_file_owner(), or module_lend() */
 	struct module_segment *segments;
 	size_t nr_segments;
 	uint16_t machine;  /* EM_* */
@@ -83,6 +83,12 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 
 /* The module with that id, or NULL for MODULE_NONE. */
 struct module *module_table_by_id(const struct module_table *table, uint32_t id);
+
+/*
+ * Root's module is others' from now on: they can change what it is unwound with, a debug file for
+ * instance.
+ */
+void module_lend(struct module *module);
 
 /*
  * Gives @build_id to all modules of @path that have none, present and future. Returns 0 or -ENOMEM.

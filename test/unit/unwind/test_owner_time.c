@@ -235,6 +235,40 @@ static bool begin_saying(struct owner_time *time, const struct module *module, c
 	return has_begun;
 }
 
+/* A user can mount root's program beside a debug file of his. */
+static void debug_files_of_others(void **state)
+{
+	static const uint8_t note[] = {4, 0, 0,	  0,   4,   0, 0, 0, 3, 0,
+				       0, 0, 'G', 'N', 'U', 0, 1, 2, 3, 4};
+	struct unwinding unwinding = {0};
+	struct cfi_rules *rules = &unwinding.unwinder.rules.rules;
+	uint8_t frames[FRAMES_MAX], *at = frames;
+	const struct cfi_rule *rule;
+	struct module *module;
+
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, NULL, 0);
+	const struct added_section sections[] = {
+		{.name = ".note", .type = SHT_NOTE, .data = note, .size = sizeof(note)},
+		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames)),
+	};
+
+	write_sections(in_dir("lent"), sections, 1);
+	write_sections(in_dir("lent.debug"), sections, ARRAY_SIZE(sections));
+	assert_int_equal(chmod(in_dir("lent.debug"), 0666), 0);
+	begin(&unwinding);
+	unwinding.debuginfo.max_expanded = CFI_GUARD_MAX_EXPANDED;
+	module = get_module(&unwinding, in_dir("lent"));
+	for (uint64_t i = 0; i < 3; i++) {
+		if (i == 2)
+			use_up(unwinding.time, &unwinding.time->users[0].ns, OWNER_TIME_NS);
+		assert_int_equal(cfi_rules_find(rules, module, BESIDE + i, &rule), 0);
+		assert_int_equal(rules->is_late, i == 2);
+		assert_int_equal(rule->kind, i == 2 ? CFI_ABSENT : CFI_FRAME);
+	}
+	end(&unwinding);
+}
+
 /* A file is named only if the time of its own user is used up. */
 static void the_limit_that_was_reached_is_named(void **state)
 {
@@ -280,6 +314,7 @@ int main(void)
 		cmocka_unit_test(left_out_until_the_next_window),
 		cmocka_unit_test(opening_files_again_and_again),
 		cmocka_unit_test(much_memory),
+		cmocka_unit_test(debug_files_of_others),
 		cmocka_unit_test(the_limit_that_was_reached_is_named),
 	};
 
