@@ -98,6 +98,7 @@ has_copies() {
 	[[ -e /dev/fuse ]] || skip "there is no /dev/fuse"
 	mkdir served
 	mkdir -m 777 merged layers
+	# Nobody may not enter the directories above: all paths are relative, and bash would make them absolute.
 	chmod 755 .
 	python3 "$SOURCE_DIR/test/integration/support/fuse_server.py" "$TARGETS/leaky_daemon" served 3>&- &
 	SERVER=$!
@@ -105,12 +106,12 @@ has_copies() {
 	wait_until 60 test -e served/library
 	cat >mount_it <<-'END'
 		mkdir -p layers/upper layers/work &&
-			mount -t overlay -o lowerdir=served,upperdir=layers/upper,workdir=layers/work,userxattr none merged &&
-			exec "$@"
+			mount -c -t overlay -o lowerdir=served,upperdir=layers/upper,workdir=layers/work,userxattr none merged &&
+			exec env "$@"
 	END
 	"${as_nobody[@]}" bash mount_it true 2>/dev/null || skip "a user cannot mount an overlay over FUSE"
 	mkfifo target.in target.out
-	"${as_nobody[@]}" bash mount_it "$PWD/merged/library" --wait --interval-us 1000 <target.in >target.out 2>target.err 3>&- &
+	"${as_nobody[@]}" bash mount_it ./merged/library --wait --interval-us 1000 <target.in >target.out 2>target.err 3>&- &
 	TARGET_PID=$!
 	STARTED_PIDS+=("$TARGET_PID")
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out

@@ -12,7 +12,7 @@ import os
 import struct
 import sys
 
-LOOKUP, FORGET, GETATTR, OPEN, READ, RELEASE, FLUSH, INIT, INTERRUPT, BATCH_FORGET = 1, 2, 3, 14, 15, 18, 25, 26, 36, 42
+LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, INTERRUPT, BATCH_FORGET = 1, 2, 3, 14, 15, 17, 18, 25, 26, 36, 42
 ROOT, LIBRARY = 1, 2
 ENOSYS = 38
 
@@ -44,6 +44,8 @@ def answer(operation, node, body):
     if operation == READ:
         offset, size = struct.unpack_from("<8xQI", body)
         return contents[offset : offset + size]
+    if operation == STATFS:  # for an overlay
+        return struct.pack("<5Q10I", 0, 0, 0, 0, 0, 4096, 255, 4096, *[0] * 7)
     return b"" if operation in (RELEASE, FLUSH) else None
 
 
