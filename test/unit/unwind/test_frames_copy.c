@@ -379,6 +379,53 @@ static void holes(void **state)
 	stack_store_destroy(store);
 }
 
+/* libdwfl may ask for a constant that was not copied. 0 would be the end of a stack. */
+static void constants(void **state)
+{
+	/* The return address: expression, DW_OP_addr of .rodata + 64 */
+	static const uint8_t at_constant[] = {0x10, 16, 9, 0x03, 0x40, FRAME_FILE_MAX >> 8,
+					      0,    0,	0, 0,	 0,    0};
+	const uint64_t registers[20] = {
+		[6] = STACK_ADDRESS, [7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + BESIDE};
+	/* Of the segment: in the file, in memory */
+	const uint64_t sizes[] = {FRAME_FILE_MAX + LARGE, FRAME_FILE_MAX + LARGE};
+	uint8_t frames[FRAMES_MAX], *at = frames;
+	const struct stack_dump dump = {
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.regs_mask = X86_MASK,
+		.regs = registers,
+		.bytes = content,
+		.nr_bytes = 64,
+	};
+	const struct stack_mapping mapping = {
+		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = in_dir("constants")};
+	struct stack_store *store;
+	uint32_t id;
+	int fd;
+
+	memset(content, 'x', sizeof(content));
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, at_constant, sizeof(at_constant));
+	const struct added_section sections[] = {
+		LARGE_SECTION(".rodata", SHT_PROGBITS, 0),
+		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames)),
+	};
+
+	write_sections(mapping.path, sections, ARRAY_SIZE(sections));
+	fd = open(mapping.path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, sizes, sizeof(sizes),
+				sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_filesz)),
+			 sizeof(sizes));
+	assert_int_equal(fchmod(fd, 0666), 0);
+	close(fd);
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	assert_int_equal(stack_store_map(store, &mapping), 0);
+	assert_int_equal(stack_store_add_dump(store, 1, &dump, &id), 0);
+	assert_int_equal(stack_store_unwind_stats(store)->by_dwfl, 1);
+	assert_int_equal(stack_store_unwind_stats(store)->lost, 1);
+	stack_store_destroy(store);
+}
+
 #define EXPANDED    (60u << 20)
 #define NR_EXPANDED 8
 /* ASan keeps 256 MiB of what was freed. */
@@ -443,6 +490,7 @@ int main(void)
 		cmocka_unit_test(large_debug_copies),
 		cmocka_unit_test(shared_copies),
 		cmocka_unit_test(holes),
+		cmocka_unit_test(constants),
 		cmocka_unit_test(expanded_frames),
 	};
 
