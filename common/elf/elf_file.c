@@ -14,6 +14,7 @@
 #include <gelf.h>
 #include <linux/magic.h>
 #include <lzma.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +195,20 @@ static bool has_sane_sections(Elf *elf, int fd)
 	return true;
 }
 
+/* The header in a file of that size. A limit on the size of files holds here, too. */
+static bool make_copy(int fd, const uint8_t *header, size_t size, off_t file_size)
+{
+	static atomic_flag has_warned = ATOMIC_FLAG_INIT;
+
+	if (pwrite(fd, "", 1, file_size - 1) == 1 && pwrite(fd, header, size, 0) == (ssize_t)size)
+		return true;
+	if (errno == EFBIG && !atomic_flag_test_and_set(&has_warned))
+		diag_warn(
+			"users' programs and libraries of more than the limit on files are not "
+			"read, so stacks may end there: raise the limit (ulimit -f, LimitFSIZE=)");
+	return false;
+}
+
 /*
  * libelf reads the header again, which the file's owner may have changed since. So it reads a copy,
  * which has the descriptor's number and the file's size meanwhile. What it reads later, it keeps.
@@ -207,8 +222,7 @@ static Elf *begin_with(int fd, const uint8_t *header, size_t size, off_t file_si
 	/* leak-analyst must not, and may not take much memory either. */
 	if (copy < 0)
 		return elf_begin(fd, ELF_C_READ, NULL);
-	if (file < 0 || pwrite(copy, "", 1, file_size - 1) != 1 ||
-	    pwrite(copy, header, size, 0) != (ssize_t)size || dup3(copy, fd, O_CLOEXEC) < 0)
+	if (file < 0 || !make_copy(copy, header, size, file_size) || dup3(copy, fd, O_CLOEXEC) < 0)
 		return NULL;
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	dup3(file, fd, O_CLOEXEC);

@@ -128,10 +128,11 @@ gone_pid() {
 	chmod 0777 large
 	(
 		ulimit -f $((32 << 10))
-		"$BIN/leakrec" -o perf.data -- ./large --requests 100 --interval-us 0 >truth 2>leakrec.err
-		"$BIN/leakparse" -i perf.data >leaks
-		"$BIN/leakrec" -o other -- sh -c 'head -c 64M /dev/zero >too_large; echo $? >status' 2>leakrec.err
-	) || fail "$(cat leakrec.err)"
+		"$BIN/leakrec" -o perf.data -- ./large --requests 100 --interval-us 0 >truth 2>leakrec.err &&
+			"$BIN/leakparse" -i perf.data >leaks &&
+			"$BIN/leakrec" -o other -- sh -c 'head -c 64M /dev/zero >too_large; echo $? >status' 2>other.err
+	) || fail "$(cat leakrec.err other.err)"
+	grep -q 'more than the limit on files are not read' leakrec.err
 	(($(grep -c '^leak 3072 ' leaks) > 5))
 	assert_equal "the command's status" "$(<status)" $((128 + $(kill -l XFSZ)))
 }
