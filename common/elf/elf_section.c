@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/elf/elf_section.h"
 
+#include <stddef.h>
+
 /* The largest programs have 3 million symbols. */
 #define MAX_SYMBOLS_BYTES ((1u << 22) * sizeof(Elf64_Sym))
 

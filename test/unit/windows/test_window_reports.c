@@ -322,7 +322,8 @@ static long long number_in(const char *page, const char *name, size_t row)
 {
 	const char *place = strstr(page, "\"sites\":{");
 
-	place = place ? strstr(place, name) : NULL;
+	assert_non_null(place);
+	place = strstr(place, name);
 	assert_non_null(place);
 	place += strlen(name);
 	assert_int_equal(*place, '[');
