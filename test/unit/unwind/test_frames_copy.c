@@ -448,7 +448,8 @@ static void expanded_frames(void **state)
 	uint8_t *at = frames;
 	struct rusage usage;
 
-	assert_true(frames && packed);
+	assert_non_null(frames);
+	assert_non_null(packed);
 	put_common(&at, 0);
 	put_entry(&at, BESIDE, NULL, 0);
 	put_common(&at, EXPANDED - 2 * FRAMES_MAX);
