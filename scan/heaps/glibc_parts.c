@@ -10,7 +10,8 @@
 #define MAX_HEAPS 65536u /* of an arena */
 
 /* How far to look for the end of memory that another user of sbrk() has, 16 bytes a step. */
-#define MAX_FOREIGN_BYTES (64u << 20)
+#define MAX_FOREIGN_BYTES   (64u << 20)
+#define MAX_PARAMETERS_AWAY (1u << 20) /* both are in malloc.o's data */
 
 /* The steps of a part: those of a page of chunks. No arena has many that are smaller. */
 #define PART_STEPS (SCAN_PAGE_SIZE / 16)
@@ -70,16 +71,22 @@ static bool begins_at(struct glibc *glibc, uint64_t start, uint64_t top, uint64_
 /*
  * struct malloc_par holds "int n_mmaps, n_mmaps_max, max_n_mmaps, no_dyn_threshold; size_t
  * mmapped_mem, max_mmapped_mem; char *sbrk_base" in a row. Before that, 2.35 to 2.42 have another
- * int: no_dyn_threshold is followed by 4 bytes of nothing. Looks for it in libc's data: @start is
- * the base that is expected, 0 if any that a walk proves will do.
+ * int: no_dyn_threshold is followed by 4 bytes of nothing. Looks for it near the main arena, as a
+ * made-up region may be as large as it likes: @start is the base that is expected, 0 if any that a
+ * walk proves will do.
  */
 static uint64_t find_parameters(struct glibc *glibc, const struct glibc_arena *arena,
 				uint64_t start, uint64_t end)
 {
 	const struct scan_region *region = snapshot_region(glibc->snapshot, arena->address);
 	uint64_t lowest = snapshot_region(glibc->snapshot, arena->top)->start;
+	uint64_t first_at = region->start + 40, end_at = region->end;
 
-	for (uint64_t at = region->start + 40; at + 8 <= region->end; at += 8) {
+	if (arena->address - region->start > MAX_PARAMETERS_AWAY)
+		first_at = arena->address / 8 * 8 - MAX_PARAMETERS_AWAY + 40;
+	if (region->end - arena->address > MAX_PARAMETERS_AWAY)
+		end_at = arena->address + MAX_PARAMETERS_AWAY;
+	for (uint64_t at = first_at; at + 8 <= end_at; at += 8) {
 		const uint8_t *bytes = region->bytes + (at - region->start);
 		uint64_t base = load_word(bytes), most = load_word(bytes - 8),
 			 now = load_word(bytes - 16), first = (base + 15) & ~15ull;
