@@ -3,6 +3,7 @@
 #ifndef LEAKTOOLS_TEST_SCRATCH_DIR_H
 #define LEAKTOOLS_TEST_SCRATCH_DIR_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,6 +65,18 @@ static inline void scratch_dir_remove(void)
 {
 	RUN("rm", "-rf", dir);
 	free(dir);
+}
+
+/* The same as fixtures of a program's tests, which give the directory its name. */
+static inline int scratch_dir_setup(void **state)
+{
+	return scratch_dir_create(program_invocation_short_name);
+}
+
+static inline int scratch_dir_teardown(void **state)
+{
+	scratch_dir_remove();
+	return 0;
 }
 
 #endif

@@ -470,17 +470,6 @@ static void expanded_frames(void **state)
 	assert_in_range(usage.ru_maxrss, 1, own_kib() + MAX_EXPANDED_KIB);
 }
 
-static int setup(void **state)
-{
-	return scratch_dir_create("frames-copy");
-}
-
-static int teardown(void **state)
-{
-	scratch_dir_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -495,5 +484,5 @@ int main(void)
 		cmocka_unit_test(expanded_frames),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);
 }

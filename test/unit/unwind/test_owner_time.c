@@ -296,17 +296,6 @@ static void the_limit_that_was_reached_is_named(void **state)
 	assert_true(begin_saying(&time, &files[1], text));
 }
 
-static int setup(void **state)
-{
-	return scratch_dir_create("owner-time");
-}
-
-static int teardown(void **state)
-{
-	scratch_dir_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,5 +307,5 @@ int main(void)
 		cmocka_unit_test(the_limit_that_was_reached_is_named),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);
 }

@@ -521,17 +521,6 @@ static void truncated_names(void **state)
 	stack_store_destroy(store);
 }
 
-static int setup(void **state)
-{
-	return scratch_dir_create("unwind-attacks");
-}
-
-static int teardown(void **state)
-{
-	scratch_dir_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,5 +535,5 @@ int main(void)
 		cmocka_unit_test(truncated_names),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);
 }

@@ -206,17 +206,6 @@ static void large_debug_files(void **state)
 	assert_int_equal(unlink(in_dir("file.debug")), 0);
 }
 
-static int setup(void **state)
-{
-	return scratch_dir_create("unwind-costs");
-}
-
-static int teardown(void **state)
-{
-	scratch_dir_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,5 +215,5 @@ int main(void)
 		cmocka_unit_test(large_debug_files),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);
 }

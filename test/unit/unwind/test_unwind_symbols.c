@@ -120,17 +120,6 @@ static void assembler_labels_name_what_follows(void **state)
 	}
 }
 
-static int setup(void **state)
-{
-	return scratch_dir_create("unwind-symbols");
-}
-
-static int teardown(void **state)
-{
-	scratch_dir_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,5 +127,5 @@ int main(void)
 		cmocka_unit_test(assembler_labels_name_what_follows),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);
 }
