@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Programs that no task skips. Where a task may be preempted in a program at a tracepoint or a
- * function, the kernel skips the program for the tasks that get there on the same CPU meanwhile,
- * and counts that: __bpf_trace_run() (kernel/trace/bpf_trace.c), __bpf_prog_enter_recur()
- * (kernel/bpf/trampoline.c). It knows a program only by itself. So there are two more of each,
- * which run after it. A task is skipped by all only if three others on its CPU are preempted in one
- * each.
+ * Backups of programs that the kernel may skip. Where a task may be preempted in a program at a
+ * tracepoint or a function, the kernel skips the program for the tasks that get there on the same
+ * CPU meanwhile, and counts that: __bpf_trace_run() (kernel/trace/bpf_trace.c),
+ * __bpf_prog_enter_recur() (kernel/bpf/trampoline.c). It runs the others that are there. So there
+ * are three of each. An event is missed only if three tasks on its CPU are preempted in one each.
  *
- * backup_programs.h says on which kernels the two are loaded, and counts what all skipped.
+ * recorder/loading/backup_programs.h says where the two are loaded, and counts what all skipped.
  */
 #ifndef LEAKTOOLS_RECORDER_BACKUP_PROGRAMS_BPF_H
 #define LEAKTOOLS_RECORDER_BACKUP_PROGRAMS_BPF_H
