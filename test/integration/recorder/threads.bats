@@ -85,7 +85,8 @@ overload() {
 
 @test "threads: overload is counted and reported" {
 	overload
-	calls=$(($(truth malloc) + $(truth calloc) * 2 + $(truth free)))
+	count_events_per_malloc
+	calls=$(($(truth malloc) * EVENTS_PER_MALLOC + $(truth calloc) * 2 + $(truth free)))
 	((all >= calls && all < calls + 200)) || fail "$all recorded and lost of $calls"
 }
 

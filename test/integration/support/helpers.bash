@@ -481,6 +481,20 @@ parse() {
 
 # --- Comparisons ---
 
+# Sets EVENTS_PER_MALLOC. Without single-trap points (docs/placement.md) only sessions record a call as one event, and
+# AArch64 does not have such points yet.
+count_without_single_traps() {
+	EVENTS_PER_MALLOC=1
+	"$BIN/leakrec" -v -o way.data -- true 2>way
+	grep -qF '(session)' way || EVENTS_PER_MALLOC=2
+}
+
+count_events_per_malloc() {
+	# shellcheck disable=SC2034 # for the tests
+	EVENTS_PER_MALLOC=1
+	[[ $(uname -m) == x86_64 ]] || count_without_single_traps
+}
+
 # truth NAME: prints the target's own count; 0 if it printed none.
 truth() {
 	local lines line value=0

@@ -5,9 +5,8 @@
 
 # --- Comparisons ---
 
-# Prints the number of events that endless_churn must cause: one for each free, and for each allocation one if BPF
-# programs record, or two (entry and return) by perf events.
-EVENTS_PER_MALLOC=1
+# Prints the number of events that endless_churn must cause: one for each free, and EVENTS_PER_MALLOC (one, or two: entry
+# and return) for each allocation.
 expected_events() {
 	echo $((EVENTS_PER_MALLOC * $(truth malloc) + $(truth free)))
 }
