@@ -93,6 +93,8 @@ unpack_root() {
 	cp "$root/usr/share/base-passwd/group.master" "$root/etc/group"
 	ln -s mawk "$root/usr/bin/awk"
 	ln -s which.debianutils "$root/usr/bin/which"
+	ln -s gcc "$root/usr/bin/cc"
+	ln -s g++ "$root/usr/bin/c++"
 	name_root "$root"
 }
 

@@ -138,6 +138,8 @@ first_cheap() {
 @test "placement: as good as in objdump's text" {
 	local line place cheap nr=0
 
+	# first_cheap() knows what is cheap on x86-64.
+	[[ $(uname -m) == x86_64 ]] || skip "elsewhere probes of calls stay at the first instruction"
 	require_program objdump
 	"$BIN/leakprobe" add --lib "$LIBC" --dry-run >dry-run
 	while read -r line; do
