@@ -91,6 +91,6 @@ check_load() {
 	assert_truth
 	assert_no_unexpected
 	assert_equal "events recorded" "$(end_line events)" \
-		$(($(truth malloc) + 2 * $(truth calloc) + $(truth free) +
+		$((EVENTS_PER_MALLOC * $(truth malloc) + 2 * $(truth calloc) + $(truth free) +
 			$(summary thread_exit_frees) + $(summary null_frees)))
 }
