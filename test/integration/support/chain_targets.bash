@@ -50,7 +50,12 @@ write_chain() {
 		#else
 		#define NOT_INLINED __attribute__((noipa))
 		#endif
-		#define KEEP(x) __asm__ volatile("" : : "r"(x) : "memory", "rbx", "r12", "r13", "r14", "r15")
+		#ifdef __aarch64__
+		#define SAVED "x19", "x20", "x21", "x22", "x23"
+		#else
+		#define SAVED "rbx", "r12", "r13", "r14", "r15"
+		#endif
+		#define KEEP(x) __asm__ volatile("" : : "r"(x) : "memory", SAVED)
 		static void *volatile held;
 		#define INLINED inline __attribute__((always_inline))
 		static INLINED long inner(void)
