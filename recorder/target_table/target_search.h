@@ -16,10 +16,15 @@
 
 #define TARGET_INLINE static inline __attribute__((always_inline, unused))
 
-/* The slot where the search for a process starts. */
+/*
+ * The slot where the search for a process starts. One multiplication is not enough: ids with the
+ * same distance would crowd around a few slots.
+ */
 TARGET_INLINE unsigned int target_slot(unsigned int tgid)
 {
-	return (tgid * 2654435761U >> 16) & (TARGET_TABLE_SIZE - 1);
+	tgid *= 2654435761U;
+	tgid = (tgid ^ tgid >> 15) * 0x7feb352dU;
+	return (tgid >> 16) & (TARGET_TABLE_SIZE - 1);
 }
 
 /* True if @tgid, from an entry, is a process id. */

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* Some 2,000 processes have room: each finds an entry in its search. Powers of two. */
+/* Some 1,500 processes have room: each finds an entry in its search. Powers of two. */
 #define TARGET_TABLE_SIZE 4096
 #define TARGET_GROUP_SIZE 64 /* entries that a walk passes at once if none was ever used */
 #define TARGET_MAX_SEARCH 16 /* entries that one search looks at */

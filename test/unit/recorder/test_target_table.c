@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -137,6 +138,18 @@ static void a_thousand_processes_have_room(void **state)
 	for (struct target *target = NULL; (target = target_table_next(table, target));)
 		nr_met++;
 	assert_int_equal(nr_met, NR_PROCESSES);
+}
+
+/* Ids with the same distance, as where each service starts the same helpers. */
+static void so_have_processes_of_evenly_spaced_ids(void **state)
+{
+	struct target_table *table = *state;
+
+	for (unsigned int step = 1; step <= 256; step++) {
+		memset(table, 0, sizeof(*table));
+		for (unsigned int i = 0; i < NR_PROCESSES; i++)
+			assert_non_null(target_table_add(table, 300 + i * step));
+	}
 }
 
 static void who_has_no_room_is_told(void **state)
@@ -475,6 +488,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_full_table_adds_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thousand_processes_have_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(so_have_processes_of_evenly_spaced_ids, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(who_has_no_room_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(overdue_stops_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_up_work_has_a_limit_of_its_own, setup,
