@@ -43,7 +43,8 @@ struct segment_keeper {
 
 	pthread_mutex_t lock; /* protects everything below */
 	pthread_cond_t work;
-	bool wanted; /* a segment is to be made, or waits to be taken or settled */
+	bool has_begun; /* what is beyond the limits is gone, or cannot be removed */
+	bool wanted;	/* a segment is to be made, or waits to be taken or settled */
 	bool to_make, to_settle, stop;
 	int made_fd;   /* -1: none */
 	int sync_fd;   /* the same file, for the thread */
@@ -203,6 +204,8 @@ static void *run(void *arg)
 		first_err = drop_oldest(keeper);
 	pthread_mutex_lock(&keeper->lock);
 	keeper->err = first_err;
+	keeper->has_begun = true;
+	pthread_cond_signal(&keeper->work);
 	while (!first_err) {
 		bool makes, settles;
 		int err = 0;
@@ -287,7 +290,9 @@ static int open_dir(struct segment_keeper *keeper)
 	return err;
 }
 
-/* Returns -ENOSPC if the disk is full. The thread removes what is beyond the limits first of all.
+/*
+ * Returns -ENOSPC if the disk is full. What is beyond the limits goes before anything is written
+ * (segment_keeper_start()).
  */
 static int check_room(struct segment_keeper *keeper)
 {
@@ -354,18 +359,28 @@ int segment_keeper_create(const char *path, const struct segment_limits *limits,
 	return err;
 }
 
-int segment_keeper_start(struct segment_keeper *keeper, const char *head, size_t size)
+int segment_keeper_start(struct segment_keeper *keeper)
 {
-	int err;
+	int err = segment_rights_start_thread(&keeper->thread, run, keeper);
 
-	keeper->head = head;
-	keeper->head_size = size;
-	err = segment_rights_start_thread(&keeper->thread, run, keeper);
 	keeper->has_thread = !err;
-	if (err)
+	if (err) {
 		diag_error("cannot start a thread to make files in %s: %s", keeper->dir,
 			   strerror(-err));
+		return err;
+	}
+	pthread_mutex_lock(&keeper->lock);
+	while (!keeper->has_begun)
+		pthread_cond_wait(&keeper->work, &keeper->lock);
+	err = keeper->err;
+	pthread_mutex_unlock(&keeper->lock);
 	return err || !keeper->output ? err : ring_output_start(keeper->output);
+}
+
+void segment_keeper_set_head(struct segment_keeper *keeper, const char *head, size_t size)
+{
+	keeper->head = head;
+	keeper->head_size = size;
 }
 
 /* Removes the first segment, if it is empty or @anyway. */

@@ -33,11 +33,17 @@ int segment_keeper_create(const char *path, const struct segment_limits *limits,
 void segment_keeper_destroy(struct segment_keeper *keeper);
 
 /*
- * Starts the thread. Each segment begins with the @size bytes at @head, which must outlive the
- * thread. Call it while this thread may change users, and has the priority that the other one is to
- * have. Returns 0 or a negative errno, reported.
+ * Starts the thread, and waits until it has removed what is beyond the limits: on a full disk, the
+ * first segment needs that room. Call it while this thread may change users, and has the priority
+ * that the other one is to have. Returns 0 or a negative errno, reported.
  */
-int segment_keeper_start(struct segment_keeper *keeper, const char *head, size_t size);
+int segment_keeper_start(struct segment_keeper *keeper);
+
+/*
+ * Each later segment begins with the @size bytes at @head, which must outlive the thread. Call it
+ * before segment_keeper_want().
+ */
+void segment_keeper_set_head(struct segment_keeper *keeper, const char *head, size_t size);
 
 /* Removes the current segment, if it is the first one and has a file. */
 void segment_keeper_drop_first(struct segment_keeper *keeper);

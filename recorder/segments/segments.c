@@ -135,11 +135,8 @@ void segments_watch(struct segments *segments, struct perf_writer *writer)
 
 int segments_start(struct segments *segments, struct held_blocks *held)
 {
-	size_t size;
-	const char *head = perf_writer_head(segments->writer, &size);
-
 	segments->held = held;
-	return segment_keeper_start(segments->keeper, head, size);
+	return segment_keeper_start(segments->keeper);
 }
 
 static int write_sample(const struct segments *segments, uint64_t time_ns, uint64_t lost)
@@ -156,6 +153,10 @@ static int write_sample(const struct segments *segments, uint64_t time_ns, uint6
 
 int segments_begin(struct segments *segments, pid_t pid, uint64_t start_ns)
 {
+	size_t size;
+	const char *head = perf_writer_head(segments->writer, &size);
+
+	segment_keeper_set_head(segments->keeper, head, size);
 	segments->pid = pid;
 	segments->start_ns = segments->began_ns = start_ns;
 	return write_sample(segments, start_ns, 0);

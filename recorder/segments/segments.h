@@ -46,8 +46,9 @@ int segments_describe(struct record_events *events, const struct record_config *
 void segments_watch(struct segments *segments, struct perf_writer *writer);
 
 /*
- * After it: @held, which keeps stacks, gets what is recorded. The calling thread still may change
- * users. Returns 0 or a negative errno, reported.
+ * Before it, too: removes what is beyond the limits, whose room it may need. @held, which keeps
+ * stacks, gets what is recorded. The calling thread still may change users. Returns 0 or a negative
+ * errno, reported.
  */
 int segments_start(struct segments *segments, struct held_blocks *held);
 

@@ -281,11 +281,12 @@ static int begin_output(struct session *session)
 		return err;
 	if (session->segments)
 		segments_watch(session->segments, session->writer);
-	/* The writing thread gets the ordinary priority. */
+	/* The threads that write get the ordinary priority. */
 	privileges_restore_priority(session->priority_before);
-	err = perf_writer_begin(session->writer, &session->events, nr_words, words);
-	if (!err && session->segments)
+	if (session->segments)
 		err = segments_start(session->segments, session->held);
+	if (!err)
+		err = perf_writer_begin(session->writer, &session->events, nr_words, words);
 	privileges_raise_priority();
 	return err;
 }

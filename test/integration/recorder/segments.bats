@@ -298,6 +298,18 @@ has_recording() {
 	[[ $output == "# leaks 2"* ]] || fail "$output"
 }
 
+@test "segments: a disk that is full of what is too old has room" {
+	mkdir disk
+	mount -t tmpfs -o size=16m tmpfs disk || skip "tmpfs cannot be mounted"
+	mkdir -m 700 disk/segments
+	! head -c 20M /dev/zero >disk/segments/000001.00000001.data || fail "the disk has room"
+	touch -d "2 hours ago" disk/segments/000001.00000001.data
+	"$BIN/leakrec" --keep 1h -o disk/segments -- true 2>leakrec.err || fail "$(cat leakrec.err)"
+	assert_equal "segments" "$(ls disk/segments)" 000002.00000001.data
+	"$BIN/leakparse" disk/segments >/dev/null 2>leakparse.err || fail "$(cat leakparse.err)"
+	umount disk
+}
+
 @test "segments: the directory's owner has them, and other directories are refused" {
 	start_churn --resting --threads 1 --leak-every 97
 	chmod 711 .

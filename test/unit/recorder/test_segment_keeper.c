@@ -15,10 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#define HEAD "head"
+#define HEAD	     "head"
+#define DIR_TEMPLATE "/tmp/test_segment_keeper.XXXXXX"
+#define PATH_BYTES   (sizeof(DIR_TEMPLATE) + SEGMENT_NAME_BYTES)
 
 static bool is_full;
 
@@ -28,6 +32,15 @@ int fstatvfs(int fd, struct statvfs *ret)
 	*ret = (struct statvfs){.f_frsize = 4096, .f_blocks = 1000};
 	ret->f_bfree = ret->f_bavail = is_full ? 0 : 900;
 	return 0;
+}
+
+/* How long the disk takes to remove a file. */
+static long removal_ms;
+
+int unlinkat(int dir_fd, const char *name, int flags)
+{
+	nanosleep(&(struct timespec){.tv_nsec = removal_ms * 1000000}, NULL);
+	return (int)syscall(SYS_unlinkat, dir_fd, name, flags);
 }
 
 static const struct segment_limits limits = {.bytes = 1 << 20};
@@ -49,17 +62,32 @@ static size_t remove_all(const char *dir)
 	return nr;
 }
 
+/* Makes a segment of an older recording, whose path is stored at @path. */
+static void old_segment(const char *dir, uint32_t recording, off_t bytes,
+			char path[static PATH_BYTES])
+{
+	char name[SEGMENT_NAME_BYTES];
+	int fd;
+
+	segment_name_format((struct segment_name){recording, 1}, name);
+	snprintf(path, PATH_BYTES, "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, bytes), 0);
+	close(fd);
+}
+
 /* Returns how many files a recording leaves: of one segment, whose successor may have been made. */
 static size_t left_by(const char *first, bool wants_next)
 {
-	char dir[] = "/tmp/test_segment_keeper.XXXXXX";
+	char dir[] = DIR_TEMPLATE;
 	struct segment_keeper *keeper;
 	int fd;
 
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(segment_keeper_create(dir, &limits, &keeper, &fd), 0);
 	assert_int_equal(dprintf(fd, "%s", first), (int)strlen(first));
-	assert_int_equal(segment_keeper_start(keeper, HEAD, strlen(HEAD)), 0);
+	assert_int_equal(segment_keeper_start(keeper), 0);
+	segment_keeper_set_head(keeper, HEAD, strlen(HEAD));
 	if (wants_next)
 		segment_keeper_want(keeper);
 	segment_keeper_destroy(keeper); /* when the thread has made the file */
@@ -79,22 +107,16 @@ static void test_only_what_was_recorded_is_left(void **state)
 /* A kill between a segment's name and its first byte leaves it empty. */
 static void test_empty_ones_are_limited_too(void **state)
 {
-	char dir[] = "/tmp/test_segment_keeper.XXXXXX", path[sizeof(dir) + SEGMENT_NAME_BYTES];
-	char name[SEGMENT_NAME_BYTES];
+	char dir[] = DIR_TEMPLATE, path[PATH_BYTES];
 	struct segment_keeper *keeper;
 	int fd;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	for (uint32_t nr = 1; nr <= 40; nr++) {
-		segment_name_format((struct segment_name){nr, 1}, name);
-		snprintf(path, sizeof(path), "%s/%s", dir, name);
-		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-		assert_true(fd >= 0);
-		close(fd);
-	}
+	for (uint32_t nr = 1; nr <= 40; nr++)
+		old_segment(dir, nr, 0, path);
 	assert_int_equal(segment_keeper_create(dir, &limits, &keeper, &fd), 0);
-	assert_int_equal(segment_keeper_start(keeper, HEAD, strlen(HEAD)), 0);
+	assert_int_equal(segment_keeper_start(keeper), 0);
 	segment_keeper_destroy(keeper);
 	close(fd);
 	assert_int_equal(remove_all(dir), 12); /* eight tenths of 1 MiB, 64 KiB each */
@@ -103,17 +125,12 @@ static void test_empty_ones_are_limited_too(void **state)
 /* How many bytes of an older segment there are, on a full disk. Returns what the start does. */
 static int start_beside(size_t bytes)
 {
-	char dir[] = "/tmp/test_segment_keeper.XXXXXX", path[sizeof(dir) + SEGMENT_NAME_BYTES];
-	char name[SEGMENT_NAME_BYTES];
+	char dir[] = DIR_TEMPLATE, path[PATH_BYTES];
 	struct segment_keeper *keeper;
 	int fd, err;
 
 	assert_non_null(mkdtemp(dir));
-	segment_name_format((struct segment_name){1, 1}, name);
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
-	close(fd);
+	old_segment(dir, 1, (off_t)bytes, path);
 	is_full = true;
 	err = segment_keeper_create(dir, &limits, &keeper, &fd);
 	is_full = false;
@@ -133,12 +150,33 @@ static void test_a_disk_is_not_full_that_will_have_room(void **state)
 	assert_int_equal(start_beside(2 << 20), 0);
 }
 
+/* The first segment needs the room of what goes. */
+static void test_that_room_is_there_at_the_start(void **state)
+{
+	char dir[] = DIR_TEMPLATE, path[PATH_BYTES];
+	struct segment_keeper *keeper;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	old_segment(dir, 1, 2 << 20, path);
+	assert_int_equal(segment_keeper_create(dir, &limits, &keeper, &fd), 0);
+	removal_ms = 100;
+	assert_int_equal(segment_keeper_start(keeper), 0);
+	removal_ms = 0;
+	assert_int_equal(access(path, F_OK), -1);
+	segment_keeper_destroy(keeper);
+	close(fd);
+	assert_int_equal(remove_all(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_what_was_recorded_is_left),
 		cmocka_unit_test(test_empty_ones_are_limited_too),
 		cmocka_unit_test(test_a_disk_is_not_full_that_will_have_room),
+		cmocka_unit_test(test_that_room_is_there_at_the_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
