@@ -125,7 +125,8 @@ static bool link_target(struct bpf_recorder *recorder, struct target *target,
 		return false;
 	target_set_linked(target, false);
 	leave_out_process(recorder, pid, linking);
-	linking->lacks_room = err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+	/* The next window begins with this process, which may be the only one without memory. */
+	linking->lacks_room = err == -EMFILE || err == -ENFILE || (err == -ENOMEM && linking->nr);
 	return true;
 }
 
