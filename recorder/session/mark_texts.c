@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/session/mark_texts.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "recorder/processes/memory_reader.h"
 
@@ -11,6 +12,10 @@
 #define READ_LIMIT_NS 100000000
 /* So often may a read take longer. A busy machine is late at times, a hostile process each time. */
 #define MAX_LATE 10
+/* Late reads are forgotten if there was none for so long. */
+#define FORGET_NS 600000000000ULL
+/* A read that takes as long may never end. The texts of other processes do not wait for it. */
+#define LEAVE_NS 1000000000ULL
 
 /* The sample of a mark's perf event (event_attr_want_text()); its size varies. */
 struct kernel_sample {
@@ -132,11 +137,25 @@ static void read_text(void *argument)
 	memory_reader_close(&reader);
 }
 
+/* Ends the thread. One that is not done is left behind, and uses the request. */
+static void end_thread(struct mark_texts *texts)
+{
+	if (read_thread_destroy(texts->thread))
+		free(texts->late);
+	else
+		texts->nr_left++;
+	texts->thread = NULL;
+	texts->late = NULL;
+}
+
 /* False while the thread waits for a process, and if that was too often. */
 static bool can_read(struct mark_texts *texts)
 {
-	if (texts->late && !read_thread_wait(texts->thread, 0))
-		return false;
+	if (texts->late && !read_thread_wait(texts->thread, 0)) {
+		if (clock_now_ns() - texts->late_ns < LEAVE_NS)
+			return false;
+		end_thread(texts);
+	}
 	free(texts->late);
 	texts->late = NULL;
 	return texts->nr_late < MAX_LATE;
@@ -144,7 +163,12 @@ static bool can_read(struct mark_texts *texts)
 
 static void note_late(struct mark_texts *texts, struct text_request *request)
 {
+	uint64_t now_ns = clock_now_ns();
+
+	if (now_ns - texts->late_ns > FORGET_NS)
+		texts->nr_late = texts->nr_left;
 	texts->late = request;
+	texts->late_ns = now_ns;
 	if (++texts->nr_late == MAX_LATE)
 		diag_warn("the texts of some marks are missing from now on: to read them from "
 			  "process %d has taken too long %d times",
@@ -153,7 +177,7 @@ static void note_late(struct mark_texts *texts, struct text_request *request)
 
 /*
  * Reads the text from the process, which may have changed it meanwhile. If that takes too long
- * (memory_reader.h), nothing is read this way until it is done.
+ * (memory_reader.h), nothing is read this way until it is done, or for a second.
  */
 static bool find_in_process(struct mark_texts *texts, uint64_t address)
 {
@@ -180,11 +204,7 @@ static bool find_in_process(struct mark_texts *texts, uint64_t address)
 
 void mark_texts_deinit(struct mark_texts *texts)
 {
-	/* A thread that is left behind uses the request. */
-	if (read_thread_destroy(texts->thread))
-		free(texts->late);
-	texts->thread = NULL;
-	texts->late = NULL;
+	end_thread(texts);
 }
 
 static void set_unread(struct mark_record *record, uint64_t address)

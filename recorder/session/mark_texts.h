@@ -26,7 +26,9 @@ struct mark_texts {
 	struct mark_record record;  /* the last one that was completed */
 	struct read_thread *thread; /* reads from processes; NULL: not yet */
 	struct text_request *late;  /* that the thread has not done in time; NULL: none */
-	unsigned int nr_late;	    /* so many were */
+	uint64_t late_ns;	    /* when the latest one was late */
+	unsigned int nr_late;	    /* so many were that are not forgotten */
+	unsigned int nr_left;	    /* so many never ended: their threads are left behind */
 };
 
 void mark_texts_deinit(struct mark_texts *texts);

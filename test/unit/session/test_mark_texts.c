@@ -16,22 +16,26 @@
 #include <cmocka.h>
 
 #define MAX_LATE 10 /* as in mark_texts.c */
+#define HOUR_NS	 3600000000000ULL
 
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t held_for_ever = PTHREAD_MUTEX_INITIALIZER;
+static char text[] = "text", endless_text[] = "endless";
 
-/* What memory_reader.c reads with waits until @held is free. */
+/* What memory_reader.c reads with waits until the text's mutex is free. */
 ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_local,
 			 const struct iovec *remote, unsigned long nr_remote, unsigned long flags)
 {
-	pthread_mutex_lock(&held);
-	pthread_mutex_unlock(&held);
+	pthread_mutex_t *mutex = remote->iov_base == endless_text ? &held_for_ever : &held;
+
+	pthread_mutex_lock(mutex);
+	pthread_mutex_unlock(mutex);
 	return syscall(SYS_process_vm_readv, pid, local, nr_local, remote, nr_remote, flags);
 }
 
 /* True if the text of a mark of this process is read, which is in no file and on no stack. */
-static bool reads_text(struct mark_texts *texts)
+static bool reads(struct mark_texts *texts, const char *wanted)
 {
-	static char text[] = "text";
 	struct {
 		struct plain_head head;
 		struct raw_head raw;
@@ -44,12 +48,17 @@ static bool reads_text(struct mark_texts *texts)
 	struct probe_file file = {.fd = -1};
 	struct probe probe = {.offset = 0};
 	const struct record_event event = {.file = &file, .mark = &probe};
-	uint64_t address = (uintptr_t)text;
+	uint64_t address = (uintptr_t)wanted;
 	const struct mark_record *record;
 
 	memcpy(sample.address_words, &address, sizeof(address));
 	record = (const void *)mark_texts_convert(texts, &event, &sample.head.header);
-	return strcmp(record->text, text) == 0;
+	return strcmp(record->text, wanted) == 0;
+}
+
+static bool reads_text(struct mark_texts *texts)
+{
+	return reads(texts, text);
 }
 
 static void pause_ms(long ms)
@@ -101,11 +110,43 @@ static void test_not_all_reads_may_be_late(void **state)
 	mark_texts_deinit(&texts);
 }
 
+/* Then it is no attack. */
+static void test_late_reads_of_long_ago_do_not_count(void **state)
+{
+	struct mark_texts texts = {0};
+
+	for (int i = 0; i <= MAX_LATE; i++) {
+		be_late(&texts);
+		assert_true(reads_again(&texts));
+		texts.late_ns -= HOUR_NS;
+	}
+	mark_texts_deinit(&texts);
+}
+
+/* The threads that read are left behind: that has a limit, too, however long it takes. */
+static void test_others_do_not_wait_for_ever(void **state)
+{
+	struct mark_texts texts = {0};
+
+	pthread_mutex_lock(&held_for_ever);
+	for (int i = 0; i < MAX_LATE; i++) {
+		assert_true(reads_again(&texts));
+		assert_false(reads(&texts, endless_text));
+		texts.late_ns -= HOUR_NS;
+	}
+	assert_int_equal(texts.nr_late, MAX_LATE);
+	assert_false(reads_text(&texts));
+	mark_texts_deinit(&texts);
+	pthread_mutex_unlock(&held_for_ever);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_late_read_is_not_the_last_one),
 		cmocka_unit_test(test_not_all_reads_may_be_late),
+		cmocka_unit_test(test_late_reads_of_long_ago_do_not_count),
+		cmocka_unit_test(test_others_do_not_wait_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
