@@ -35,11 +35,6 @@ def sleeping(pid=0):
     return child
 
 
-def slot(pid):
-    """Where the target table has it, and so when it is linked (target_slot())."""
-    return (pid * 2654435761 & 0xFFFFFFFF) >> 16 & 1023
-
-
 def is_probed(pid):
     for line in text_of(f"/proc/{pid}/maps").splitlines():
         fields = line.split()
@@ -64,11 +59,18 @@ def record(first, second):
                                 env={**os.environ, "LD_PRELOAD": waits, "WAITS_AT": "link"}, stderr=errors)
 
 
-def stranger_is_probed(recorder, first, second):
+def process_to_link():
+    """Waits until a process is about to be linked (libwaits.so)."""
+    wait_for(lambda: text_of("waiting").endswith("\n"))
+    return int(text_of("waiting"))
+
+
+def stranger_is_probed(recorder, processes):
     # Its leak-calibrate waits first.
-    wait_for(lambda: os.path.exists("waiting"))
+    process_to_link()
     os.unlink("waiting")
-    wait_for(lambda: os.path.exists("waiting"))
+    first = process_to_link()
+    second, = processes - {first}
     end(first)
     sleeping(first)
     os.unlink("waiting")
@@ -77,15 +79,15 @@ def stranger_is_probed(recorder, first, second):
     return is_probed(first)
 
 
-first, second = sorted((sleeping(), sleeping()), key=slot)
-recorder = record(first, second)
+processes = {sleeping(), sleeping()}
+recorder = record(*processes)
 try:
-    is_wrong = stranger_is_probed(recorder, first, second)
+    is_wrong = stranger_is_probed(recorder, processes)
     recorder.send_signal(signal.SIGINT)
     status = recorder.wait(60)
 finally:
     recorder.kill()
-    end(first)
-    end(second)
+    for process in processes:
+        end(process)
 if status or is_wrong:
     sys.exit(f"status {status}, the stranger has probes: {is_wrong}, " + text_of("leakrec.err"))

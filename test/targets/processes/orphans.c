@@ -6,26 +6,38 @@
  */
 #include "truth.h"
 
+#include "recorder/target_table/target_search.h"
+
 #include <fcntl.h>
 
 #define MAX_FORKS 100000
+#define MIN_ID	  300 /* RESERVED_PIDS, kernel/pid.c: where ids begin again */
 
-/* recorder/target_table/target_table.h */
-static unsigned int slot(unsigned int tgid)
+static bool has_slot_of_init(pid_t pid)
 {
-	return (tgid * 2654435761U >> 16) & 1023;
+	return target_slot((unsigned int)pid) == target_slot(TARGET_INIT);
 }
 
-/* Root may choose the id of the next process, unless another process takes it meanwhile. */
+/* The next id before one that has it. */
+static pid_t before_slot_of_init(pid_t last)
+{
+	while (!has_slot_of_init(last + 1))
+		last++;
+	return last;
+}
+
+/*
+ * Root may choose the id of the next process, unless another process takes it meanwhile. The kernel
+ * refuses ids above its limit: then a small one.
+ */
 static void choose_next_id(pid_t last)
 {
 	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
 
-	while (slot((unsigned int)last + 1) != slot(1))
-		last++;
 	if (fd < 0)
 		return;
-	(void)!dprintf(fd, "%d", last);
+	if (dprintf(fd, "%d", before_slot_of_init(last)) < 0)
+		(void)!dprintf(fd, "%d", before_slot_of_init(MIN_ID));
 	close(fd);
 }
 
@@ -49,7 +61,7 @@ int main(int argc, char **argv)
 		if (child < 0 || waitpid(child, NULL, 0) != child)
 			truth_die("orphans: cannot fork\n");
 		last = child;
-		if (slot((unsigned int)child) == slot(1)) {
+		if (has_slot_of_init(child)) {
 			truth_tell("forked", i + 1);
 			while (read(STDIN_FILENO, &byte, 1) == 1 && byte != '\n')
 				;
