@@ -29,11 +29,22 @@ def stop(_number, _frame):
         child.send_signal(signal.SIGTERM)
 
 
+def hear(heard):
+    """Logs a message. Returns its lines."""
+    text, ancillary, _flags, _address = heard.recvmsg(4096, 128)
+    sender = struct.unpack("3i", ancillary[0][2])[0]
+    lines = text.decode().split("\n")
+    log(("" if sender == child.pid else "foreign ") + ", ".join(lines))
+    return lines
+
+
 def run(heard):
     """Runs the command once. Returns its status."""
     global child
     environment = dict(os.environ, NOTIFY_SOCKET=heard.getsockname(), WATCHDOG_USEC=str(int(watchdog_s * 1e6)))
     child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    if stopping:
+        child.send_signal(signal.SIGTERM)
     log("start")
     last = time.monotonic()
     ready = stopping_said = False
@@ -44,15 +55,15 @@ def run(heard):
                 child.kill()
                 child.wait()
             continue
-        text, ancillary, _flags, _address = heard.recvmsg(4096, 128)
-        sender = struct.unpack("3i", ancillary[0][2])[0]
-        lines = text.decode().split("\n")
-        log(("" if sender == child.pid else "foreign ") + ", ".join(lines))
+        lines = hear(heard)
         if "WATCHDOG=1" in lines:
             last = time.monotonic()
         # As systemd's: a service that starts or ends has another time.
         ready = ready or "READY=1" in lines
         stopping_said = stopping_said or "STOPPING=1" in lines
+    # What it said before it ended.
+    while select.select([heard], [], [], 0)[0]:
+        hear(heard)
     child.stdout.close()
     return child.returncode
 
