@@ -97,6 +97,8 @@ end_target() {
 	start_waiting "$TARGETS/reach_later" 20
 	attach --scan
 	go_waiting
+	# It says that it is ready, and then waits.
+	wait_until 60 grep -q '^State:[[:space:]]*S' "/proc/$RECORDED_PID/status"
 	before=$(grep ctxt_switches "/proc/$RECORDED_PID/status")
 	scan_now 1
 	assert_equal "switches" "$(grep ctxt_switches "/proc/$RECORDED_PID/status")" "$before"
