@@ -229,7 +229,6 @@ find_engines() {
 		#include <leaktools/leak_probes.h>
 		#include <stdio.h>
 		#include <stdlib.h>
-		#include <unistd.h>
 		void in_library(const char *text);
 		int main(void)
 		{
@@ -239,12 +238,16 @@ find_engines() {
 			in_library("in a library");
 			free(malloc(1));
 			LEAK_MARK("in the program, with a text that is longer than sixty-three bytes");
-			sleep(1); /* With perf events, leakrec reads the library's text from the process. */
+			getchar(); /* With perf events, leakrec reads the library's text from the process. */
 			return 0;
 		}
 	END
 	gcc -O2 -fPIC -shared -I"$SOURCE_DIR/include" -o libmarked.so library.c
 	gcc -O2 -I"$SOURCE_DIR/include" -o marked program.c -L. -lmarked -Wl,-rpath,"$PWD"
+	has_texts() {
+		"$BIN/leakparse" --diff -i perf.data >changes 2>leakparse.err || (($? == 1)) # still being written
+		grep -qF ' mark:in\x20the\x20program' changes && grep -qF ' mark:in\x20a\x20library' changes
+	}
 	for made_by in leakrec leakprobe; do
 		mkfifo target.in
 		./marked <target.in >target.out 3>&- &
@@ -257,6 +260,8 @@ find_engines() {
 			grep -q 'leakprobe_libmarked_so_.*:leak_mark *LEAK_MARK() .*libmarked.so' listed
 		fi
 		attach
+		echo >&"$TARGET_IN"
+		wait_until 60 has_texts
 		echo >&"$TARGET_IN"
 		finish_leakrec
 		exec {TARGET_IN}>&-
