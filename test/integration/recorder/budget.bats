@@ -7,6 +7,7 @@ bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/churn
 load ../support/ending
+load ../support/windows
 
 setup() {
 	common_setup
@@ -24,11 +25,6 @@ record() {
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
 	wait_until 60 is_recording "$LEAKREC_PID"
-}
-
-# Prints the samples of an event of leakrec's own.
-own_samples() {
-	perf script -i stream.data --ns -F time,event,trace 2>/dev/null | grep "leakrec:$1:"
 }
 
 has_windows() {
@@ -168,23 +164,6 @@ assert_estimate() {
 	assert_estimate 20% 8 --pause-us 100
 }
 
-is_shut() {
-	own_samples window | tail -n 1 | grep -q "open=0"
-}
-
-# Prints how many samples of memory there are: one comes each second, whatever else happens.
-nr_turns() {
-	own_samples memory | wc -l
-}
-
-has_turns() {
-	(($(nr_turns) >= $1))
-}
-
-is_open() {
-	own_samples window | tail -n 1 | grep -q "open=1"
-}
-
 # Prints when the last window was opened or closed, in ns.
 last_bound_ns() {
 	own_samples window | sed -n '$s/^ *\([0-9]*\)\.\([0-9]*\):.*/\1\2/p'
@@ -220,17 +199,14 @@ has_links() {
 }
 
 @test "budget: a quiet program's window ends for a process that could not be probed when it began" {
-	local hard nr room=0
+	local hard
 
 	start_target new_in_window fork
 	record 100%
 	wait_until 60 has_links 2
 	hard=$(prlimit --pid "$LEAKREC_PID" --nofile --output HARD --noheadings)
 	# Room for these links, for the count of transfers, and for the child's memory.
-	for ((nr = 0; room < 4; nr++)); do
-		[[ -e /proc/$LEAKREC_PID/fd/$nr ]] && ! grep -qs uprobe_multi "/proc/$LEAKREC_PID/fdinfo/$nr" || room=$((room + 1))
-	done
-	prlimit --pid "$LEAKREC_PID" --nofile="$nr:"
+	leave_descriptors 4
 	go_target
 	wait_until 60 grep -q "are not recorded in some windows: cannot attach to " leakrec.err
 	prlimit --pid "$LEAKREC_PID" --nofile="$hard:"
