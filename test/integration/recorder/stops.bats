@@ -10,6 +10,7 @@ load ../support/churn
 setup() {
 	common_setup
 	own_libc
+	count_events_per_malloc
 }
 
 teardown() {
@@ -18,8 +19,6 @@ teardown() {
 
 # A second, plus the time that a busy machine takes to run a continued process.
 LIMIT_MS=1700
-
-EVENTS_PER_MALLOC=1
 
 expected_events() {
 	echo $((EVENTS_PER_MALLOC * $(truth malloc) + $(truth free)))

@@ -8,6 +8,7 @@
 # Prints the number of events that endless_churn must cause: one for each free, and EVENTS_PER_MALLOC (one, or two: entry
 # and return) for each allocation.
 expected_events() {
+	[[ -n ${EVENTS_PER_MALLOC:-} ]] || count_events_per_malloc
 	echo $((EVENTS_PER_MALLOC * $(truth malloc) + $(truth free)))
 }
 
