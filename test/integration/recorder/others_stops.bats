@@ -105,6 +105,8 @@ end_while_stopped() {
 @test "others' stops: another process stops the target while leakrec has stopped it" {
 	hold_back dwarf
 	kill -STOP "$RECORDED_PID"
+	# If the limit of a stop has just been reached, it runs on until the signal comes.
+	wait_until 60 is_stopped "$RECORDED_PID"
 	let_reader_go
 	stays_stopped || fail "leakrec has let the target go on"
 	stays_stopped || fail "leakrec has let the target go on"
