@@ -98,7 +98,7 @@ assert_windows() {
 	start_target steady_calls --log log --pause-us 2000
 	record 100%
 	go_target
-	wait_until 60 has_windows 1
+	wait_until 60 is_open
 	interrupt
 	own_samples window | tail -n 1 | grep -q "open=0"
 	assert_exact

@@ -245,7 +245,7 @@ find_engines() {
 	gcc -O2 -fPIC -shared -I"$SOURCE_DIR/include" -o libmarked.so library.c
 	gcc -O2 -I"$SOURCE_DIR/include" -o marked program.c -L. -lmarked -Wl,-rpath,"$PWD"
 	has_texts() {
-		"$BIN/leakparse" --diff -i perf.data >changes 2>leakparse.err || (($? == 1)) # still being written
+		"$BIN/leakparse" --diff -i perf.data >changes 2>leakparse.err || (($? == 1)) || return # still being written
 		grep -qF ' mark:in\x20the\x20program' changes && grep -qF ' mark:in\x20a\x20library' changes
 	}
 	for made_by in leakrec leakprobe; do

@@ -148,7 +148,7 @@ no_parser_is_left() {
 # In a recording, or in the files of one, query_font is the first cause, and leaks. A file that is still being written is
 # truncated, and leakparse exits with status 1.
 names_the_leak() {
-	"$BIN/leakparse" --summary "$@" >summary.txt 2>&1 || (($? == 1))
+	"$BIN/leakparse" --summary "$@" >summary.txt 2>&1 || (($? == 1)) || return
 	awk '/^1\. (growth|overdue)(, doubtful:truncated)?: / { getline; getline; found = /query_font / }
 		END { exit !found }' summary.txt
 }
