@@ -196,11 +196,14 @@ is_not_traced() {
 	start_leaker 5 5
 	attach --scan
 	go_waiting
+	# Else it may have ended by then.
+	pkill -STOP -P "$LEAKREC_PID" leak-scanner
 	kill -INT "$LEAKREC_PID"
 	wait_until 60 grep -q scanning leakrec.err
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
-	grep -q 'the scan was left out' leakrec.err || grep -q ', 0 events lost' leakrec.err
+	grep -q 'the scan was left out' leakrec.err || fail "$(cat leakrec.err)"
+	grep -q ', 0 events lost' leakrec.err
 	wait_until 60 is_not_traced
 	end_waiting
 	wait "$RECORDED_PID"
