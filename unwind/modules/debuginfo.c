@@ -35,6 +35,17 @@ static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, D
 }
 
 /*
+ * libdwfl asks where the sections of an ET_REL are, and cannot do without this callback. No module
+ * was one when it was found, but the owner of its file may have changed that since.
+ */
+static int find_no_section(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+			   const char *section_name, GElf_Word index, const GElf_Shdr *header,
+			   Dwarf_Addr *address)
+{
+	return -1;
+}
+
+/*
  * Takes over the descriptor of a file, and returns one with which libdwfl may unwind: of the file,
  * if root alone can change it, or of a copy. -1: it is not to be used.
  */
@@ -216,6 +227,7 @@ int debuginfo_init(struct debuginfo *debuginfo, const struct debuginfo_options *
 			{
 				.find_elf = find_no_elf,
 				.find_debuginfo = find_debuginfo,
+				.section_address = find_no_section,
 			},
 		.quiet = options->quiet,
 		.max_expanded = options->max_expanded,

@@ -250,11 +250,15 @@ static bool copy_parts(struct copy *copy, struct section_table *table)
 	return write_tables(copy, table);
 }
 
-/* Of another class, it is not unwound. In another byte order, libelf converts it as a whole. */
+/*
+ * Of another class, it is not unwound. In another byte order, libelf converts it as a whole.
+ * libdwfl would relocate an ET_REL, which no process maps.
+ */
 static bool is_known_kind(const Elf64_Ehdr *header)
 {
 	return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
-	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB;
+	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
+	       (header->e_type == ET_EXEC || header->e_type == ET_DYN);
 }
 
 static bool copy_file(struct copy *copy)

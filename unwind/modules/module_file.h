@@ -2,7 +2,8 @@
 /*
  * Finds a module's file when it is first needed. The file is used only if it is the recorded one: a
  * recorded build-id must match. Device, inode, size and time of change are remembered, so that a
- * file that replaces it is never read.
+ * file that replaces it is not read. Its owner can set that time, and so may have changed any byte
+ * since.
  */
 #ifndef LEAKTOOLS_UNWIND_MODULE_FILE_H
 #define LEAKTOOLS_UNWIND_MODULE_FILE_H

@@ -93,6 +93,13 @@ static inline void write_sections(const char *path, const struct added_section *
 	write_file(path, file, at + nr_headers * sizeof(*headers));
 }
 
+/* A dump with these registers, of an array. */
+#define X86_DUMP(REGISTERS, BYTES)                                                                 \
+	{                                                                                          \
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64, .regs_mask = X86_MASK, .regs = (REGISTERS),   \
+		.bytes = (const uint8_t *)(BYTES), .nr_bytes = sizeof(BYTES)                       \
+	}
+
 #define UNWIND_STEP 0x10000 /* from one file to the next */
 
 /* Unwinds a stack of @words at @address of the first file, as leakrec does, in a child. */

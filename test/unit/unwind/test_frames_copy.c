@@ -98,6 +98,20 @@ static void copied_parts(void **state)
 	}
 }
 
+/* libdwfl would relocate it. */
+static void relocatable_file(void **state)
+{
+	const uint16_t type = ET_REL;
+	int fd;
+
+	write_sections(in_dir("file"), NULL, 0);
+	fd = open(in_dir("file"), O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, &type, sizeof(type), offsetof(Elf64_Ehdr, e_type)),
+			 sizeof(type));
+	close(fd);
+	assert_int_equal(copy_of(in_dir("file")), -ENOEXEC);
+}
+
 #define HUGE (60u << 20)
 
 static const uint8_t build_id[] = {4,	0,   0,	  0, 8, 0, 0, 0, 3, 0, 0, 0,
@@ -167,13 +181,7 @@ static uint64_t copied_bytes(size_t *ret_nr)
 static uint64_t unwind_large(char paths[NR_LARGE][512])
 {
 	uint64_t registers[20] = {[6] = STACK_ADDRESS, [7] = STACK_ADDRESS}, bytes, max = 0;
-	const struct stack_dump dump = {
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.regs_mask = X86_MASK,
-		.regs = registers,
-		.bytes = content,
-		.nr_bytes = sizeof(content),
-	};
+	const struct stack_dump dump = X86_DUMP(registers, content);
 	struct stack_store *store;
 	uint32_t id;
 	size_t nr;
@@ -284,13 +292,7 @@ static void shared_copies(void **state)
 	const uint64_t registers[20] = {
 		[6] = STACK_ADDRESS, [7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + BESIDE};
 	uint8_t frames[FRAMES_MAX], *at = frames;
-	const struct stack_dump dump = {
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.regs_mask = X86_MASK,
-		.regs = registers,
-		.bytes = content,
-		.nr_bytes = sizeof(content),
-	};
+	const struct stack_dump dump = X86_DUMP(registers, content);
 	struct stack_store *store;
 	uint32_t id;
 	size_t nr;
@@ -350,13 +352,7 @@ static void holes(void **state)
 {
 	static uint64_t words[2 * NR_PAGES];
 	uint64_t registers[20] = {[6] = STACK_ADDRESS, [7] = STACK_ADDRESS}, page = 1;
-	const struct stack_dump dump = {
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.regs_mask = X86_MASK,
-		.regs = registers,
-		.bytes = (const uint8_t *)words,
-		.nr_bytes = sizeof(words),
-	};
+	const struct stack_dump dump = X86_DUMP(registers, words);
 	const struct stack_mapping mapping = {
 		.pid = 1, .start = LOAD_ADDRESS, .len = SPARSE, .path = in_dir("code")};
 	struct stack_store *store;
@@ -473,15 +469,11 @@ static void expanded_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(copied_parts),
-		cmocka_unit_test(large_copies),
-		cmocka_unit_test(too_large_copies),
-		cmocka_unit_test(long_names),
-		cmocka_unit_test(large_debug_copies),
-		cmocka_unit_test(shared_copies),
-		cmocka_unit_test(holes),
-		cmocka_unit_test(constants),
-		cmocka_unit_test(expanded_frames),
+		cmocka_unit_test(copied_parts),	 cmocka_unit_test(relocatable_file),
+		cmocka_unit_test(large_copies),	 cmocka_unit_test(too_large_copies),
+		cmocka_unit_test(long_names),	 cmocka_unit_test(large_debug_copies),
+		cmocka_unit_test(shared_copies), cmocka_unit_test(holes),
+		cmocka_unit_test(constants),	 cmocka_unit_test(expanded_frames),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);

@@ -339,13 +339,7 @@ static void truncated_files(void **state)
 {
 	static uint64_t bytes[64];
 	uint64_t registers[20] = {[6] = STACK_ADDRESS, [7] = STACK_ADDRESS};
-	const struct stack_dump dump = {
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.regs_mask = X86_MASK,
-		.regs = registers,
-		.bytes = (const uint8_t *)bytes,
-		.nr_bytes = sizeof(bytes),
-	};
+	const struct stack_dump dump = X86_DUMP(registers, bytes);
 	struct stack_mapping mapping = {
 		.pid = 1,
 		.start = LOAD_ADDRESS,
@@ -382,13 +376,7 @@ static void unwind_changing(const char *path, const char *changed, const struct 
 	const struct stack_mapping mapping = {
 		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = path};
 	uint64_t registers[20] = {[6] = STACK_ADDRESS, [7] = STACK_ADDRESS};
-	const struct stack_dump dump = {
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.regs_mask = X86_MASK,
-		.regs = registers,
-		.bytes = (const uint8_t *)words,
-		.nr_bytes = sizeof(words),
-	};
+	const struct stack_dump dump = X86_DUMP(registers, words);
 	int fd = open(changed, O_WRONLY | O_CLOEXEC);
 	struct stack_store *store;
 	uint32_t id;
@@ -521,6 +509,73 @@ static void truncated_names(void **state)
 	stack_store_destroy(store);
 }
 
+/* The owner of a file makes it one that libdwfl relocates, and sets its time back. */
+static void make_relocatable(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	const uint32_t first = 1;
+	Elf64_Ehdr header;
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	header.e_type = ET_REL;
+	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+	assert_int_equal(pwrite(fd, &first, sizeof(first),
+				(off_t)(header.e_shoff + 4 * sizeof(Elf64_Shdr) +
+					offsetof(Elf64_Shdr, sh_info))),
+			 sizeof(first));
+	assert_int_equal(futimens(fd, (const struct timespec[]){st.st_atim, st.st_mtim}), 0);
+	close(fd);
+}
+
+/* It is found for a stack in another file, which needs libdwfl, and relocatable when it is opened
+ * again: to unwind, then to name a position. */
+static void relocatable_files(void **state)
+{
+	static const uint8_t code[64];
+	static const Elf64_Sym symbols[2] = {{0}, {.st_name = 1, .st_shndx = 1}};
+	static const Elf64_Rela relocation = {.r_info = ELF64_R_INFO(1, R_X86_64_64)};
+	const struct added_section sections[] = {
+		FRAMES_IN(".text", SHF_ALLOC, code, sizeof(code)),
+		{".symtab", SHT_SYMTAB, 0, symbols, sizeof(symbols), 3, sizeof(symbols[0]), 0},
+		{".strtab", SHT_STRTAB, 0, "\0a", 3, 0, 0, 0},
+		{".rela.text", SHT_RELA, 0, &relocation, sizeof(relocation), 2, sizeof(relocation),
+		 0},
+	};
+	/* def_cfa_expression rsp + 8, lit0, plus: no rule has it. */
+	const struct frame_entry entry = {.nr = 6, .instructions = {15, 4, 0x77, 8, 0x30, 0x22}};
+	uint8_t frames[FRAMES_MAX];
+	const struct added_section other =
+		FRAMES_IN(".debug_frame", 0, frames, make_debug_frames(&entry, frames));
+	struct stack_mapping mapping = {.pid = 1, .len = 0x1000};
+	uint64_t registers[20] = {[6] = STACK_ADDRESS, [7] = STACK_ADDRESS};
+	const struct stack_dump dump = X86_DUMP(registers, code);
+	const struct stack_frame *named;
+	struct stack_store *store;
+	size_t nr;
+	uint32_t id;
+
+	write_sections(in_dir("other"), &other, 1);
+	write_sections(in_dir("file"), sections, ARRAY_SIZE(sections));
+	assert_int_equal(chmod(in_dir("file"), 0666), 0);
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		mapping.path = i ? in_dir("file") : in_dir("other");
+		mapping.start = LOAD_ADDRESS + i * UNWIND_STEP;
+		assert_int_equal(stack_store_map(store, &mapping), 0);
+	}
+	for (uint64_t i = 0; i < 2; i++) {
+		registers[8] = LOAD_ADDRESS + i * UNWIND_STEP + BESIDE;
+		assert_int_equal(stack_store_add_dump(store, 1, &dump, &id), 0);
+		if (i == 0)
+			make_relocatable(in_dir("file"));
+	}
+	assert_int_equal(stack_store_frames(store, id, 0, &named, &nr), 0);
+	assert_null(named[0].function);
+	stack_store_destroy(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -533,6 +588,7 @@ int main(void)
 		cmocka_unit_test(truncated_files),
 		cmocka_unit_test(changed_files),
 		cmocka_unit_test(truncated_names),
+		cmocka_unit_test(relocatable_files),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);
