@@ -219,13 +219,42 @@ static Dwarf_Frame *find_eh_row(struct module_cfi *cfi, uint64_t vaddr)
 		       : NULL;
 }
 
-static Dwarf_Frame *find_debug_row(struct module_cfi *cfi, uint64_t vaddr)
+/* From then on, the module takes others' time if it has a debug file of theirs. */
+static void keep_others(struct cfi_rules *rules, struct module *module)
+{
+	uint64_t others = debuginfo_take_others_bytes(rules->debuginfo);
+
+	if (others)
+		module_lend(module);
+	rules->kept_bytes += others;
+}
+
+/* Lets libdwfl look for the module's debug file. Returns false if there is no time. */
+static bool search(struct cfi_rules *rules, struct module *module, struct module_cfi *cfi)
+{
+	Dwarf_Addr bias;
+
+	if (debuginfo_is_searched(cfi->module))
+		return true;
+	rules->is_late = !owner_time_begin_search(&rules->time);
+	if (rules->is_late)
+		return false;
+	dwfl_module_dwarf_cfi(cfi->module, &bias);
+	debuginfo_end_search(cfi->module);
+	keep_others(rules, module);
+	rules->is_late = !owner_time_begin(&rules->time, module);
+	return !rules->is_late;
+}
+
+static Dwarf_Frame *find_debug_row(struct cfi_rules *rules, struct module *module,
+				   struct module_cfi *cfi, uint64_t vaddr)
 {
 	Dwarf_Addr bias, dwarf_bias;
 	Dwarf_Frame *row;
 	Dwarf_CFI *table;
 
-	if (!cfi_guard_allows_debug(dwfl_module_getelf(cfi->module, &bias)))
+	if (!cfi_guard_allows_debug(dwfl_module_getelf(cfi->module, &bias)) ||
+	    !search(rules, module, cfi))
 		return NULL;
 	table = dwfl_module_dwarf_cfi(cfi->module, &bias);
 	if (table && !cfi->has_debug_guard) {
@@ -256,7 +285,8 @@ static void close_others_files(struct cfi_rules *rules)
 }
 
 /* Finds elfutils' row for @vaddr, which the caller frees. NULL: none. */
-static Dwarf_Frame *find_row(struct module_cfi *cfi, uint64_t vaddr)
+static Dwarf_Frame *find_row(struct cfi_rules *rules, struct module *module, struct module_cfi *cfi,
+			     uint64_t vaddr)
 {
 	Dwarf_Frame *row;
 
@@ -265,7 +295,7 @@ static Dwarf_Frame *find_row(struct module_cfi *cfi, uint64_t vaddr)
 	if (!cfi->module)
 		return NULL;
 	row = find_eh_row(cfi, vaddr);
-	return row ? row : find_debug_row(cfi, vaddr);
+	return row ? row : find_debug_row(rules, module, cfi, vaddr);
 }
 
 /* The vdso, which has no file, is our own. */
@@ -292,7 +322,7 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 		     struct cfi_rule *ret)
 {
 	struct module_cfi *cfi;
-	uint64_t vaddr = file_offset, kept_before, others;
+	uint64_t vaddr = file_offset, kept_before;
 	int err;
 
 	if (debuginfo_must_close(rules->debuginfo, rules->kept_bytes, &rules->copies_epoch))
@@ -309,12 +339,9 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 	}
 
 	kept_before = kept_bytes(cfi);
-	_cleanup_free_ Dwarf_Frame *row = find_row(cfi, vaddr);
-	others = debuginfo_take_others_bytes(rules->debuginfo);
-	if (others)
-		module_lend(module);
+	_cleanup_free_ Dwarf_Frame *row = find_row(rules, module, cfi, vaddr);
 	if (module->owner != 0)
-		rules->kept_bytes += others + kept_bytes(cfi) - kept_before;
+		rules->kept_bytes += kept_bytes(cfi) - kept_before;
 	if (row && is_arm64(cfi, module))
 		cfi_rule_read_arm64(row, ret);
 	else if (row)
@@ -419,6 +446,10 @@ int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file
 		owner_time_end(&rules->time);
 		if (err)
 			return err;
+		if (rules->is_late) {
+			*ret = &absent;
+			return 0;
+		}
 		entry->rule = intern(rules, &rule);
 		if (!entry->rule)
 			return -ENOMEM;

@@ -42,8 +42,9 @@ struct space_dwfl {
 	const struct stack_dump *dump;
 	const struct dump_registers *registers;
 	struct unwound_stack *stack;
-	bool read_failed;   /* since the last frame */
-	bool read_past_end; /* past the end of the dump, since the last frame */
+	const struct module *timed; /* of the frame, whose time is spent; NULL: none */
+	bool read_failed;	    /* since the last frame */
+	bool read_past_end;	    /* past the end of the dump, since the last frame */
 };
 
 void dwfl_unwinder_init(struct dwfl_unwinder *unwinder, struct module_table *modules,
@@ -392,6 +393,22 @@ static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, 
 	return is_safe ? ROW_SAFE : ROW_UNSAFE;
 }
 
+/* Lets libdwfl look for the module's debug file. Returns false if there is no time. */
+static bool search(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Addr pc)
+{
+	struct dwfl_unwinder *unwinder = space_dwfl->unwinder;
+	Dwarf_Addr bias;
+
+	if (debuginfo_is_searched(module))
+		return true;
+	if (!owner_time_begin_search(unwinder->time))
+		return false;
+	dwfl_module_dwarf_cfi(module, &bias);
+	debuginfo_end_search(module);
+	keep_others(space_dwfl, pc, 0);
+	return !space_dwfl->timed || owner_time_begin(unwinder->time, space_dwfl->timed);
+}
+
 /* True if libdw or libdwfl cannot be trusted with what the module has for @pc. */
 static bool is_unsafe_in(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Addr pc)
 {
@@ -402,6 +419,7 @@ static bool is_unsafe_in(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwa
 	if (row != ROW_NONE)
 		return row == ROW_UNSAFE;
 	return !cfi_guard_allows_debug(dwfl_module_getelf(module, &bias)) ||
+	       !search(space_dwfl, module, pc) ||
 	       look_at_row(space_dwfl, module, pc, false) == ROW_UNSAFE;
 }
 
@@ -436,7 +454,7 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 {
 	struct space_dwfl *space_dwfl = context;
 	struct unwound_stack *stack = space_dwfl->stack;
-	const struct module *module;
+	struct dwfl_unwinder *unwinder = space_dwfl->unwinder;
 	bool is_activation, has_time, is_last, is_good;
 	Dwarf_Addr pc;
 
@@ -444,11 +462,11 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 	space_dwfl->read_failed = space_dwfl->read_past_end = false;
 	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, NULL))
 		return DWARF_CB_ABORT;
-	module = find_module(space_dwfl, pc);
-	has_time = !module || owner_time_begin(space_dwfl->unwinder->time, module);
+	space_dwfl->timed = find_module(space_dwfl, pc);
+	has_time = !space_dwfl->timed || owner_time_begin(unwinder->time, space_dwfl->timed);
 	is_last = !has_time || is_unsafe(space_dwfl, pc);
 	is_good = is_last || dwfl_frame_pc(frame, &pc, &is_activation);
-	owner_time_end(space_dwfl->unwinder->time);
+	owner_time_end(unwinder->time);
 	if (!is_good)
 		return DWARF_CB_ABORT;
 	stack->addresses[stack->nr] = pc;

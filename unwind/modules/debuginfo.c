@@ -259,6 +259,14 @@ void debuginfo_deinit(struct debuginfo *debuginfo)
 	*debuginfo = (struct debuginfo){0};
 }
 
+static void **userdata_of(Dwfl_Module *module)
+{
+	void **userdata = NULL;
+
+	return dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL) ? userdata
+										       : NULL;
+}
+
 Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
 				  const char *file_name, int fd, GElf_Addr base)
 {
@@ -276,7 +284,8 @@ Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const
 	(void)steal_fd(used);
 	if (debuginfo->without == module)
 		debuginfo->without = NULL;
-	if (dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
+	userdata = userdata_of(module);
+	if (userdata)
 		*userdata = debuginfo;
 	return module;
 }
@@ -301,6 +310,22 @@ uint64_t debuginfo_take_others_bytes(struct debuginfo *debuginfo)
 
 	debuginfo->others_bytes = 0;
 	return bytes;
+}
+
+/* Without its userdata, find_debuginfo() finds nothing for the module. */
+bool debuginfo_is_searched(Dwfl_Module *module)
+{
+	void **userdata = userdata_of(module);
+
+	return !userdata || !*userdata;
+}
+
+void debuginfo_end_search(Dwfl_Module *module)
+{
+	void **userdata = userdata_of(module);
+
+	if (userdata)
+		*userdata = NULL;
 }
 
 bool debuginfo_has_room(const struct debuginfo *debuginfo, uint64_t kept_bytes)

@@ -82,6 +82,13 @@ uint64_t debuginfo_kept_bytes(const struct debuginfo *debuginfo, Dwfl_Module *mo
 uint64_t debuginfo_take_others_bytes(struct debuginfo *debuginfo);
 
 /*
+ * To unwind: true if libdwfl will look for no debug file of the module any more, as it does when it
+ * is first asked for the module's debugging information. Who has asked ends that.
+ */
+bool debuginfo_is_searched(Dwfl_Module *module);
+void debuginfo_end_search(Dwfl_Module *module);
+
+/*
  * True if who keeps @kept_bytes of files that are not root's may open more of them. All share the
  * copies.
  */

@@ -59,10 +59,15 @@ bool owner_time_begin_opening(struct owner_time *time)
 	}
 	if (!time->has_warned_of_opening)
 		diag_warn(
-			"looking for mapped files, and opening them, took more than 1.5 s in 10 s; "
-			"until there is time again, stacks may end early");
+			"looking for mapped files and debug files, and opening them, took more than "
+			"1.5 s in 10 s; until there is time again, stacks may end early");
 	time->has_warned_of_opening = true;
 	return false;
+}
+
+bool owner_time_begin_search(struct owner_time *time)
+{
+	return time->spent || owner_time_begin_opening(time);
 }
 
 bool owner_time_begin(struct owner_time *time, const struct module *module)

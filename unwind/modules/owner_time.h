@@ -37,9 +37,11 @@ struct owner_time {
  * Call one of these before work on a file, and owner_time_end() after it:
  * owner_time_begin_opening() to look for a module's file or to open it for libdwfl,
  * owner_time_begin() to read one that was looked for. They return false if there is no time until
- * the next window. Work that was begun before ends with them.
+ * the next window. Work that was begun before ends with them, except that a user's goes on with
+ * owner_time_begin_search(), which is for a debug file: root's module may have one of others.
  */
 bool owner_time_begin_opening(struct owner_time *time);
+bool owner_time_begin_search(struct owner_time *time);
 bool owner_time_begin(struct owner_time *time, const struct module *module);
 void owner_time_end(struct owner_time *time);
 

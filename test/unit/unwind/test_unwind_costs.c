@@ -206,13 +206,72 @@ static void large_debug_files(void **state)
 	assert_int_equal(unlink(in_dir("file.debug")), 0);
 }
 
+#define NR_LINKS     500
+#define SUMMED_BYTES (64u << 20)
+
+#define SLACK_NS     1000000000 /* for the last file, and all else */
+
+static uint64_t cpu_ns(const struct rusage *usage)
+{
+	const struct timeval *user = &usage->ru_utime, *system = &usage->ru_stime;
+
+	return (uint64_t)(user->tv_sec + system->tv_sec) * 1000000000 +
+	       (uint64_t)(user->tv_usec + system->tv_usec) * 1000;
+}
+
+/* Root's files, each with a debug file of a user's, whose checksum differs */
+static void many_checksums(void **state)
+{
+	/* def_cfa_expression rsp + 8, lit0, plus: no rule has it. rbp at CFA + 8 */
+	static const uint8_t row[] = {0x0f, 4, 0x77, 8, 0x30, 0x22, 0x11, 6, 0x7f};
+	const struct {
+		char name[12];
+		uint32_t checksum;
+	} link_to = {.name = "roots.debug", .checksum = 1};
+	const struct added_section section =
+		FRAMES_IN(".gnu_debuglink", 0, &link_to, sizeof(link_to));
+	char names[NR_LINKS][512];
+	const char *paths[NR_LINKS];
+	uint64_t words[2 * NR_LINKS] = {0}, begin_ns, nr_windows;
+	uint8_t frames[FRAMES_MAX], *at = frames;
+	struct rusage usage;
+
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, row, sizeof(row));
+	const struct added_section complex_row =
+		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames));
+	write_sections(in_dir("complex"), &complex_row, 1);
+	write_sections(in_dir("roots"), &section, 1);
+	write_file(in_dir("roots.debug"), "", 0);
+	assert_int_equal(truncate(in_dir("roots.debug"), SUMMED_BYTES), 0);
+	give_away(in_dir("roots.debug"));
+	for (size_t i = 0; i < NR_LINKS; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s-%zu", in_dir("roots"), i);
+		assert_int_equal(link(in_dir("roots"), names[i]), 0);
+		paths[i] = names[i];
+		words[2 * i] = STACK_ADDRESS + 16 * (i + 1);
+		words[2 * i + 1] = LOAD_ADDRESS + (i + 1) % NR_LINKS * UNWIND_STEP + BESIDE + 4;
+	}
+	/* By rules, then by libdwfl */
+	for (int i = 0; i < 2; i++) {
+		if (i) {
+			paths[0] = in_dir("complex");
+			words[0] = words[1];
+		}
+		begin_ns = clock_now_ns();
+		unwind_words(paths, NR_LINKS, BESIDE, words, ARRAY_SIZE(words), &usage);
+		nr_windows = (clock_now_ns() - begin_ns) / OWNER_TIME_WINDOW_NS + 1;
+		assert_in_range(cpu_ns(&usage), 0, nr_windows * OWNER_TIME_OPENING_NS + SLACK_NS);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_entries),	     cmocka_unit_test(long_expressions),
 		cmocka_unit_test(long_programs),     cmocka_unit_test(many_files),
 		cmocka_unit_test(endless_names),     cmocka_unit_test(many_symbol_tables),
-		cmocka_unit_test(large_debug_files),
+		cmocka_unit_test(large_debug_files), cmocka_unit_test(many_checksums),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);
