@@ -393,7 +393,7 @@ static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, 
 	return is_safe ? ROW_SAFE : ROW_UNSAFE;
 }
 
-/* Lets libdwfl look for the module's debug file. Returns false if there is no time. */
+/* Lets libdwfl look for the module's debug file. Returns false if there is no time or no room. */
 static bool search(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Addr pc)
 {
 	struct dwfl_unwinder *unwinder = space_dwfl->unwinder;
@@ -401,7 +401,8 @@ static bool search(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Add
 
 	if (debuginfo_is_searched(module))
 		return true;
-	if (!owner_time_begin_search(unwinder->time))
+	if (!debuginfo_has_room(unwinder->debuginfo, unwinder->kept_bytes) ||
+	    !owner_time_begin_search(unwinder->time))
 		return false;
 	dwfl_module_dwarf_cfi(module, &bias);
 	debuginfo_end_search(module);
@@ -450,6 +451,13 @@ static const struct module *find_module(const struct space_dwfl *space_dwfl, Dwa
 	return at ? at->module : NULL;
 }
 
+/* A stack may need more of users' files than there is room for. The next one begins without any. */
+static bool has_room(const struct dwfl_unwinder *unwinder, const struct module *module)
+{
+	return !module || module->owner == 0 ||
+	       debuginfo_has_room(unwinder->debuginfo, unwinder->kept_bytes);
+}
+
 static int add_frame(Dwfl_Frame *frame, void *context)
 {
 	struct space_dwfl *space_dwfl = context;
@@ -464,7 +472,7 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 		return DWARF_CB_ABORT;
 	space_dwfl->timed = find_module(space_dwfl, pc);
 	has_time = !space_dwfl->timed || owner_time_begin(unwinder->time, space_dwfl->timed);
-	is_last = !has_time || is_unsafe(space_dwfl, pc);
+	is_last = !has_time || !has_room(unwinder, space_dwfl->timed) || is_unsafe(space_dwfl, pc);
 	is_good = is_last || dwfl_frame_pc(frame, &pc, &is_activation);
 	owner_time_end(unwinder->time);
 	if (!is_good)

@@ -282,28 +282,85 @@ static void large_debug_copies(void **state)
 	assert_in_range(unwind_large(paths), HUGE, 4 * HUGE - 1);
 }
 
+/* Writes a file with a row that no rule has, for BESIDE: libdwfl has to unwind. */
+static void write_complex(const char *path)
+{
+	/* def_cfa_expression rsp + 8, lit0, plus */
+	static const uint8_t row[] = {0x0f, 0x04, 0x77, 0x08, 0x30, 0x22};
+	uint8_t frames[FRAMES_MAX], *at = frames;
+
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, row, sizeof(row));
+	const struct added_section section =
+		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames));
+
+	write_sections(path, &section, 1);
+	assert_int_equal(chmod(path, 0666), 0);
+}
+
+/* Puts an entry for BESIDE, and one that takes the rest of a huge section. */
+static void put_huge(uint8_t *at)
+{
+	const uint8_t *begin = at;
+	uint32_t size;
+
+	put_common(&at, 0);
+	put_entry(&at, BESIDE, NULL, 0);
+	size = HUGE - (uint32_t)(at - begin) - sizeof(size);
+	put_common(&at, 0);
+	memcpy(at - 20, &size, sizeof(size));
+}
+
+/* Each frame of a stack is in another file, root's or not, and takes its debug file. */
+static void copies_for_one_stack(void **state)
+{
+	const struct added_section note = BUILD_ID;
+	const uint64_t registers[20] = {
+		[6] = STACK_ADDRESS, [7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + BESIDE};
+	uint64_t words[NR_LARGE + 1] = {0};
+	const struct stack_dump dump = X86_DUMP(registers, words);
+	struct stack_mapping mapping = {
+		.pid = 1, .start = LOAD_ADDRESS, .len = 0x1000, .path = in_dir("complex")};
+	char path[512], debug_name[64];
+	struct stack_store *store;
+	uint32_t id;
+	size_t nr;
+
+	memset(content, 0, sizeof(content));
+	put_huge(content);
+	write_complex(mapping.path);
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	assert_int_equal(stack_store_map(store, &mapping), 0);
+	for (size_t i = 0; i < NR_LARGE; i++) {
+		snprintf(path, sizeof(path), "%s-%zu", in_dir("framed"), i);
+		write_sections(path, &note, 1);
+		assert_int_equal(chmod(path, i % 2 ? 0666 : 0600), 0);
+		snprintf(debug_name, sizeof(debug_name), "framed-%zu.debug", i);
+		write_huge(in_dir(debug_name), HUGE);
+		mapping.start += UNWIND_STEP;
+		mapping.path = path;
+		assert_int_equal(stack_store_map(store, &mapping), 0);
+		words[i] = mapping.start + BESIDE + 4;
+	}
+	assert_int_equal(stack_store_add_dump(store, 1, &dump, &id), 0);
+	assert_int_equal(stack_store_unwind_stats(store)->by_dwfl, 1);
+	assert_in_range(copied_bytes(&nr), HUGE, 4 * HUGE - 1);
+	stack_store_destroy(store);
+}
+
 #define NR_PROCESSES 8
 
 /* One copy of a file is enough, for rules and for libdwfl in each process. */
 static void shared_copies(void **state)
 {
-	/* def_cfa_expression rsp + 8, lit0, plus: no rule has it. */
-	static const uint8_t complex_row[] = {0x0f, 0x04, 0x77, 0x08, 0x30, 0x22};
 	const uint64_t registers[20] = {
 		[6] = STACK_ADDRESS, [7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + BESIDE};
-	uint8_t frames[FRAMES_MAX], *at = frames;
 	const struct stack_dump dump = X86_DUMP(registers, content);
 	struct stack_store *store;
 	uint32_t id;
 	size_t nr;
 
-	put_common(&at, 0);
-	put_entry(&at, BESIDE, complex_row, sizeof(complex_row));
-	const struct added_section section =
-		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames));
-
-	write_sections(in_dir("shared"), &section, 1);
-	assert_int_equal(chmod(in_dir("shared"), 0666), 0);
+	write_complex(in_dir("shared"));
 	assert_int_equal(stack_store_create(NULL, &store), 0);
 	for (pid_t pid = 1; pid <= NR_PROCESSES; pid++) {
 		const struct stack_mapping mapping = {
@@ -469,11 +526,17 @@ static void expanded_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(copied_parts),	 cmocka_unit_test(relocatable_file),
-		cmocka_unit_test(large_copies),	 cmocka_unit_test(too_large_copies),
-		cmocka_unit_test(long_names),	 cmocka_unit_test(large_debug_copies),
-		cmocka_unit_test(shared_copies), cmocka_unit_test(holes),
-		cmocka_unit_test(constants),	 cmocka_unit_test(expanded_frames),
+		cmocka_unit_test(copied_parts),
+		cmocka_unit_test(relocatable_file),
+		cmocka_unit_test(large_copies),
+		cmocka_unit_test(too_large_copies),
+		cmocka_unit_test(long_names),
+		cmocka_unit_test(large_debug_copies),
+		cmocka_unit_test(copies_for_one_stack),
+		cmocka_unit_test(shared_copies),
+		cmocka_unit_test(holes),
+		cmocka_unit_test(constants),
+		cmocka_unit_test(expanded_frames),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);
