@@ -34,7 +34,7 @@ bool elf_file_has_true_owner(int fd, const struct stat *st);
 
 /*
  * True if nobody can change the file from whom this process must be protected: not others than
- * root, nor than the user whose rights it has, and nothing else.
+ * root, nor than the user whose rights it has, if it has no capabilities besides.
  */
 bool elf_file_is_stable(int fd, const struct stat *st);
 

@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <lzma.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -307,6 +309,42 @@ static void own_files_are_stable(void **state)
 	assert_true(elf_file_is_stable(fd, &st));
 }
 
+/* First with all capabilities, then with one, as by systemd's AmbientCapabilities=, then without */
+static int use_capabilities(int fd)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+	const struct stat st = {.st_mode = S_IFREG | 0600, .st_uid = 65534};
+
+	if (prctl(PR_SET_KEEPCAPS, 1) || setresuid(65534, 65534, 65534) ||
+	    elf_file_is_stable(fd, &st))
+		return 1;
+	data[0].permitted = data[0].inheritable = CAP_TO_MASK(CAP_SETUID);
+	if (syscall(SYS_capset, &header, data) ||
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SETUID, 0, 0) ||
+	    elf_file_is_stable(fd, &st))
+		return 2;
+	memset(data, 0, sizeof(data));
+	return syscall(SYS_capset, &header, data) || !elf_file_is_stable(fd, &st) ? 3 : 0;
+}
+
+/* Whoever has capabilities is protected from his user. */
+static void own_files_are_not_stable_with_capabilities(void **state)
+{
+	_cleanup_close_ int fd = memfd_create("file", MFD_CLOEXEC);
+	int status;
+	pid_t child;
+
+	if (geteuid() != 0)
+		skip();
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(use_capabilities(fd));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +359,7 @@ int main(void)
 		cmocka_unit_test(limits_on_files_end_nobody),
 		cmocka_unit_test(own_overlays_are_known),
 		cmocka_unit_test(own_files_are_stable),
+		cmocka_unit_test(own_files_are_not_stable_with_capabilities),
 	};
 
 	elf_version(EV_CURRENT);
