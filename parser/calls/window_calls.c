@@ -230,10 +230,13 @@ int window_calls_look(struct heap_sink *sink, struct process_table *table,
 				     (enum look_state)sample->mark_number, time_ns);
 		return 0;
 	}
-	sink->stats.gone_blocks++;
 	err = remove_from_heap(sink, table, followed, time_ns);
-	if (err < 0)
+	/* It has ended otherwise: its process executed another program. */
+	if (err <= 0) {
+		followed_blocks_remove(&windows->blocks, followed);
 		return err;
+	}
+	sink->stats.gone_blocks++;
 	return note_freed(sink, followed, time_ns);
 }
 

@@ -450,6 +450,32 @@ static void ends_with_the_process(void **state)
 	analysis_deinit(&analysis);
 }
 
+/* What a process held when it executed another program has ended, and does not end again. */
+static void ends_with_the_program(void **state)
+{
+	struct maker maker = make();
+	const struct heap_tracker_stats *stats;
+	const struct site *site;
+	struct analysis analysis;
+
+	bound(&maker, S, 0);
+	window(&maker, S, 1);
+	allocate(&maker, S + 1 * MS, 0x1000);
+	window(&maker, S + 20 * MS, 0);
+	look(&maker, 2 * S, 0x1000, S + 1 * MS, LOOK_TOUCHED);
+	perf_data_comm(maker.writer, PID, PID, 3 * S, "other", true);
+	look(&maker, 4 * S, 0x1000, S + 1 * MS, LOOK_GONE);
+	bound(&maker, 50 * S, 1);
+	stats = finish(&maker, &analysis);
+	site = only_site(&analysis);
+	assert_int_equal(stats->gone_blocks, 0);
+	assert_int_equal(site->dropped, 1);
+	assert_int_equal(site->frees, 0);
+	assert_int_equal(site_held_blocks(site), 0);
+	assert_int_equal(site->held_bytes, 0);
+	analysis_deinit(&analysis);
+}
+
 /* --- the clock --- */
 
 /* One window at the beginning stands for all time, though the site's periods are shorter. */
@@ -524,6 +550,7 @@ int main(void)
 		cmocka_unit_test(an_open_window_may_be_all_that_is_known),
 		cmocka_unit_test(forgets),
 		cmocka_unit_test(ends_with_the_process),
+		cmocka_unit_test(ends_with_the_program),
 		cmocka_unit_test(stands_for_all_time),
 	};
 
