@@ -51,6 +51,7 @@ static void share_out_gaps(const double *observed_ns, size_t nr, double *represe
 
 struct sample {
 	double outlived, followed;
+	double of_time; /* the time that its windows stand for, by that which they were open */
 };
 
 /* The sample of the clock's period @index, which has 2^@fold of the site's. */
@@ -67,31 +68,35 @@ static struct sample sample_in(const struct site_windows *windows, size_t index,
 }
 
 /*
- * The shares by which blocks of the sample stand for others. They must stand for all that outlived
- * windows. So a period of which none is in the sample, or none yet, as leakrec looks a second
- * later, has one share with the next that has some; the last ones with the last that has.
+ * For how many of the program's blocks each one of the sample stands. Together they must stand for
+ * all that came. So what came in a period of which none is in the sample, or none yet, is stood for
+ * by the blocks of the next period that has some; what came in the last ones by those of the last
+ * that has. How much came in a period is counted by its own windows: those of another one may be a
+ * hundred times as rare.
  */
-static void pool_shares(const struct sample *samples, size_t nr, double *ret)
+static void pool_samples(const struct sample *samples, size_t nr, double *ret_stands_for)
 {
-	struct sample sum = {0}, former = {0};
+	double blocks = 0, followed = 0, former_blocks = 0, former_followed = 0;
 	size_t first = 0, former_first = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		sum.outlived += samples[i].outlived;
-		sum.followed += samples[i].followed;
-		if (sum.followed == 0 && i + 1 < nr)
+		blocks += samples[i].outlived * samples[i].of_time;
+		followed += samples[i].followed;
+		if (followed == 0 && i + 1 < nr)
 			continue;
-		if (sum.followed == 0) {
+		if (followed == 0) {
 			first = former_first;
-			sum.outlived += former.outlived;
-			sum.followed += former.followed;
+			blocks += former_blocks;
+			followed = former_followed;
 		}
 		for (size_t k = first; k <= i; k++)
-			ret[k] = sum.outlived > 0 ? sum.followed / sum.outlived : 1;
+			ret_stands_for[k] =
+				followed > 0 ? fmax(1, blocks / followed) : samples[k].of_time;
 		former_first = first;
-		former = sum;
+		former_blocks = blocks;
+		former_followed = followed;
 		first = i + 1;
-		sum = (struct sample){0};
+		blocks = followed = 0;
 	}
 }
 
@@ -115,7 +120,7 @@ void followed_clock_init(struct followed_clock *ret, const struct observed_time 
 	const struct site_history *history = site->history;
 	const struct site_windows *windows = history ? history->windows : NULL;
 	double share = windows ? overall_share(windows) : 1, clock_ns = 0, known_ns = 0;
-	double observed_ns[SITE_PERIODS], represented_ns[SITE_PERIODS], pooled[SITE_PERIODS];
+	double observed_ns[SITE_PERIODS], represented_ns[SITE_PERIODS];
 	struct sample samples[SITE_PERIODS];
 	uint64_t length_ns = end_ns > origin_ns ? end_ns - origin_ns : 1;
 	unsigned int shift = history ? history->shift : 0;
@@ -150,12 +155,10 @@ void followed_clock_init(struct followed_clock *ret, const struct observed_time 
 	ret->open_stand_for =
 		known_ns > 0 ? 1 : (double)length_ns / fmax(1, open_before_ns(ret, end_ns));
 	share_out_gaps(observed_ns, ret->nr, represented_ns);
-	pool_shares(samples, ret->nr, pooled);
 	for (size_t i = 0; i < ret->nr; i++)
-		ret->stands_for[i] =
-			observed_ns[i] > 0 && pooled[i] > 0
-				? fmax(1, represented_ns[i] / observed_ns[i] / pooled[i])
-				: 1;
+		samples[i].of_time =
+			observed_ns[i] > 0 ? fmax(1, represented_ns[i] / observed_ns[i]) : 1;
+	pool_samples(samples, ret->nr, ret->stands_for);
 }
 
 double followed_clock_at(const struct followed_clock *clock, uint64_t time_ns)

@@ -110,6 +110,53 @@ static void stands_for_periods_without_a_sample(void **state)
 	observed_time_deinit(&time);
 }
 
+/*
+ * A leak of a block a second. The program is idle at night, so that one window lasts as long; but
+ * many other stacks are in its sample. By day, a window a second is open for 10 ms: a block in a
+ * hundred outlives one, and every third of these is in the sample.
+ */
+static void assert_rare_windows_stand_for(uint64_t night_s, uint64_t day_s)
+{
+	uint64_t length_s = night_s + day_s;
+	static struct site_windows windows;
+	struct site_history history = {.windows = &windows, .shift = 20};
+	const struct site site = {.history = &history};
+	struct observed_time time = {0};
+	struct followed_clock clock;
+	double sum = 0;
+
+	windows = (struct site_windows){0};
+	while (((length_s + 1) * S) >> history.shift >= SITE_PERIODS)
+		history.shift++;
+	assert_int_equal(observed_time_open(&time, S), 0);
+	observed_time_close(&time, S + night_s * S, 0);
+	for (uint64_t i = 0; i < night_s; i++)
+		windows.outlived[i * S >> history.shift]++;
+	for (uint64_t i = night_s; i < length_s; i++) {
+		assert_int_equal(observed_time_open(&time, S + i * S), 0);
+		observed_time_close(&time, S + i * S + 10 * MS, 0);
+		if (i % 100 == 50)
+			windows.outlived[i * S >> history.shift]++;
+		if (i % 300 == 50)
+			windows.followed[i * S >> history.shift]++;
+	}
+	followed_clock_init(&clock, &time, &site, S, S + length_s * S);
+	for (uint64_t i = night_s; i < length_s; i++)
+		if (i % 300 == 50)
+			sum += followed_clock_stands_for(&clock, S + i * S + MS);
+	print_message("%.0f blocks, by the sample %.0f\n", (double)length_s, sum);
+	assert_true(sum > (double)length_s / 1.5);
+	assert_true(sum < (double)length_s * 1.5);
+	observed_time_deinit(&time);
+}
+
+static void stands_for_a_time_with_other_windows(void **state)
+{
+	for (uint64_t night_s = 3600; night_s <= 36000; night_s += 7200)
+		for (uint64_t day_s = 1800; day_s <= 36000; day_s += 4500)
+			assert_rare_windows_stand_for(night_s, day_s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +164,7 @@ int main(void)
 		cmocka_unit_test(counts_by_pace),
 		cmocka_unit_test(bounds_the_clock),
 		cmocka_unit_test(stands_for_periods_without_a_sample),
+		cmocka_unit_test(stands_for_a_time_with_other_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
