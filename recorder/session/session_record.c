@@ -337,8 +337,10 @@ static void report_end(const struct session *session)
 {
 	const struct ring_reader *reader = &session->rounds.reader;
 	const char *output = session->options->output;
+	/* After a failure, the recording ends now. */
+	uint64_t end_ns = reader->end_ns < UINT64_MAX ? reader->end_ns : clock_now_ns();
 	_cleanup_free_ char *windows =
-		session->options->budget ? windows_describe(&session->windows) : NULL;
+		session->options->budget ? windows_describe(&session->windows, end_ns) : NULL;
 	_cleanup_free_ char *ring =
 		session->options->keep.in_memory ? segments_describe_ring(session->segments) : NULL;
 	char pauses[64] = "", stacks[192] = "";

@@ -401,7 +401,7 @@ int windows_finish(struct windows *windows)
 	return write_bound(windows, false);
 }
 
-char *windows_describe(const struct windows *windows)
+char *windows_describe(const struct windows *windows, uint64_t end_ns)
 {
 	const struct budget *budget = &windows->budget;
 	char *text;
@@ -409,7 +409,7 @@ char *windows_describe(const struct windows *windows)
 	if (asprintf(&text,
 		     ", %.3g%% of the time observed in %" PRIu64
 		     " window%s, cost %.2g%% of the CPU time",
-		     budget_observed(budget, budget->last.now_ns) * 100, budget->nr_windows,
+		     budget_observed(budget, end_ns) * 100, budget->nr_windows,
 		     budget->nr_windows == 1 ? "" : "s", budget_used(budget) * 100) < 0)
 		return NULL;
 	return text;

@@ -109,7 +109,10 @@ int windows_timeout_ms(const struct windows *windows, int longest_ms);
 int windows_stop(struct windows *windows);
 int windows_finish(struct windows *windows);
 
-/* ", 3.9% of the time observed in 120 windows, cost 1.9% of the CPU time"; the caller frees it. */
-char *windows_describe(const struct windows *windows);
+/*
+ * ", 3.9% of the time observed in 120 windows, cost 1.9% of the CPU time"; the caller frees it.
+ * @end_ns is when the recording ended: between windows, the meter is read rarely.
+ */
+char *windows_describe(const struct windows *windows, uint64_t end_ns);
 
 #endif

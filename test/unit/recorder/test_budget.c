@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When a recording that keeps to a budget observes: simulated programs. */
-#include "recorder/windows/budget.h"
+#include "common/scope.h"
+#include "recorder/windows/windows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -271,6 +272,26 @@ static void test_starved_program(void **state)
 	assert_true(sim.budget.allowed_ns < 1.01 * MS);
 }
 
+/* The recording ends long after the meter was read last. */
+static void test_describes_all_of_the_time(void **state)
+{
+	struct budget_meter meter = {.now_ns = SECOND_NS};
+	struct windows windows = {.budget.share = 0.02};
+	_cleanup_free_ char *text = NULL;
+
+	budget_init(&windows.budget, 0.02, 1, &meter);
+	budget_begin(&windows.budget);
+	budget_note_open(&windows.budget, meter.now_ns);
+	meter.now_ns += 5 * SECOND_NS;
+	meter.thread_ns += 5 * SECOND_NS;
+	budget_update(&windows.budget, &meter);
+	budget_note_closing(&windows.budget, meter.now_ns);
+	budget_note_shut(&windows.budget);
+	text = windows_describe(&windows, meter.now_ns + 5 * SECOND_NS);
+	assert_string_equal(text,
+			    ", 50% of the time observed in 1 window, cost 0% of the CPU time");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +307,7 @@ int main(void)
 		cmocka_unit_test(test_asking_leaves_credit_for_windows),
 		cmocka_unit_test(test_whole_budget),
 		cmocka_unit_test(test_starved_program),
+		cmocka_unit_test(test_describes_all_of_the_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
