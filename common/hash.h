@@ -52,6 +52,12 @@ static inline uint64_t hash_words(const uint64_t *words, size_t nr, uint64_t see
 	return hash_mix(hash, 0xa0761d6478bd642f ^ nr);
 }
 
+/* The hash of one number, for uthash. */
+static inline unsigned int hash_number(uint64_t number, uint64_t seed)
+{
+	return (unsigned int)hash_words(&number, 1, seed);
+}
+
 /* The hash of a text, which may be NULL. */
 static inline uint64_t hash_text(const char *text, uint64_t seed)
 {

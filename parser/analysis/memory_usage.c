@@ -26,6 +26,7 @@ struct entry {
 
 struct memory_usage {
 	struct entry *entries;
+	uint64_t seed;	       /* of their hashes */
 	uint64_t turns_before; /* in former files of the session */
 	uint64_t last_turn;    /* of any process; a turn samples them all */
 	size_t nr_restarted;
@@ -33,7 +34,11 @@ struct memory_usage {
 
 struct memory_usage *memory_usage_create(void)
 {
-	return calloc(1, sizeof(struct memory_usage));
+	struct memory_usage *usage = calloc(1, sizeof(*usage));
+
+	if (usage)
+		usage->seed = hash_seed();
+	return usage;
 }
 
 static void drop(struct memory_usage *usage, struct entry *entry)
@@ -62,7 +67,8 @@ static struct entry *find(const struct memory_usage *usage, pid_t pid)
 {
 	struct entry *entry;
 
-	HASH_FIND(hh, usage->entries, &pid, sizeof(pid), entry);
+	HASH_FIND_BYHASHVALUE(hh, usage->entries, &pid, sizeof(pid),
+			      hash_number((uint64_t)pid, usage->seed), entry);
 	return entry;
 }
 
@@ -115,7 +121,8 @@ static struct entry *get(struct memory_usage *usage, pid_t pid)
 		return NULL;
 	entry->process.pid = pid;
 	entry->process.step = 1;
-	HASH_ADD(hh, usage->entries, process.pid, sizeof(pid), entry);
+	HASH_ADD_BYHASHVALUE(hh, usage->entries, process.pid, sizeof(pid),
+			     hash_number((uint64_t)pid, usage->seed), entry);
 	if (hash_added(entry))
 		return entry;
 	free(entry);

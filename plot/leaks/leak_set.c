@@ -46,7 +46,8 @@ static struct leak_group *known_group(const struct leak_set *set, uint32_t stack
 {
 	struct leak_group *group;
 
-	HASH_FIND(hh, set->groups, &stack, sizeof(stack), group);
+	HASH_FIND_BYHASHVALUE(hh, set->groups, &stack, sizeof(stack), hash_number(stack, set->seed),
+			      group);
 	return group;
 }
 
@@ -54,7 +55,8 @@ static struct leak_group *known_cause(const struct leak_set *set, uint32_t numbe
 {
 	struct leak_group *group;
 
-	HASH_FIND(hh, set->causes, &number, sizeof(number), group);
+	HASH_FIND_BYHASHVALUE(hh, set->causes, &number, sizeof(number),
+			      hash_number(number, set->seed), group);
 	return group;
 }
 
@@ -68,8 +70,9 @@ static int add_group(struct reading *reading, struct leak_group **groups, uint32
 		return out_of_memory();
 	group->number = number;
 	group->rank = LEAK_SET_RANKS;
-	HASH_ADD(hh, *groups, number, sizeof(number), group);
-	if (!group->hh.tbl) {
+	HASH_ADD_BYHASHVALUE(hh, *groups, number, sizeof(number),
+			     hash_number(number, reading->set->seed), group);
+	if (!hash_added(group)) {
 		free(group);
 		return out_of_memory();
 	}
@@ -122,13 +125,21 @@ static int find_group(struct reading *reading, uint32_t stack, bool is_pool,
 		       : check_stack(reading, stack);
 }
 
+static struct process_name *known_process(const struct leak_set *set, int32_t pid)
+{
+	struct process_name *name;
+
+	HASH_FIND_BYHASHVALUE(hh, set->processes, &pid, sizeof(pid),
+			      hash_number((uint64_t)pid, set->seed), name);
+	return name;
+}
+
 static int add_process(struct leak_set *set, const struct leaks_process *process)
 {
 	size_t len = strnlen(process->name, NAME_BYTES_MAX);
 	struct process_name *name;
 
-	HASH_FIND_INT(set->processes, &process->pid, name);
-	if (name)
+	if (known_process(set, process->pid))
 		return 0;
 	name = calloc(1, sizeof(*name) + len + 1);
 	if (!name)
@@ -136,8 +147,9 @@ static int add_process(struct leak_set *set, const struct leaks_process *process
 	name->pid = process->pid;
 	name->end_ns = process->end_ns;
 	memcpy(name->name, process->name, len);
-	HASH_ADD_INT(set->processes, pid, name);
-	if (name->hh.tbl)
+	HASH_ADD_BYHASHVALUE(hh, set->processes, pid, sizeof(name->pid),
+			     hash_number((uint64_t)name->pid, set->seed), name);
+	if (hash_added(name))
 		return 0;
 	free(name);
 	return -ENOMEM;
@@ -224,7 +236,7 @@ static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 	if (set->nr_points == 0)
 		set->pid = leak->pid;
 	set->several_pids |= set->pid != leak->pid;
-	HASH_FIND_INT(set->processes, &leak->pid, process);
+	process = known_process(set, leak->pid);
 	/* The thread's name, if the file has no other. */
 	err = add_name(set, process ? process->name : leak->comm);
 	if (err)
@@ -428,7 +440,7 @@ int leak_set_init(struct leak_set *set, const char *path, const struct size_rang
 	int err = leaks_reader_open(path, &reading.reader);
 	if (err)
 		return err;
-	*set = (struct leak_set){0};
+	*set = (struct leak_set){.seed = hash_seed()};
 	err = read_leaks(&reading);
 	wrapper_set_deinit(&reading.wrappers);
 	set->summary = *leaks_reader_summary(reading.reader);

@@ -6,15 +6,12 @@
 #ifndef LEAKTOOLS_PLOT_LEAK_SET_H
 #define LEAKTOOLS_PLOT_LEAK_SET_H
 
+#include "common/hash.h"
 #include "common/size_range.h"
 #include "plot/labels/plot_colours.h"
 #include "plot/labels/stack_label.h"
 #include "plot/leaks/history_set.h"
 #include "plot/leaks/leaks_reader.h"
-
-/* A failed allocation leaves hh.tbl NULL instead of ending the program. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
 /* Process names kept for the title. */
 #define LEAK_SET_NAMES_MAX 3
@@ -74,6 +71,7 @@ struct leak_set {
 	uint64_t nr_outside_range;
 	uint64_t nr_unknown_size;		   /* these have no point */
 	struct leak_group *groups, *causes;	   /* by number */
+	uint64_t seed;				   /* of all hashes */
 	struct leak_group *ranked[LEAK_SET_RANKS]; /* NULL beyond the last group */
 	struct leak_verdict_sum verdicts[PLOT_NR_VERDICTS];
 	uint64_t nr_of_reach[REACH_NR_GROUPS]; /* points by what a scan said */

@@ -33,7 +33,7 @@ struct process {
 
 void address_spaces_init(struct address_spaces *spaces)
 {
-	*spaces = (struct address_spaces){0};
+	*spaces = (struct address_spaces){.seed = hash_seed()};
 }
 
 static struct address_space *space_create(struct address_spaces *spaces)
@@ -83,7 +83,8 @@ static struct process *find_process(const struct address_spaces *spaces, pid_t p
 {
 	struct process *process;
 
-	HASH_FIND(hh, spaces->by_pid, &pid, sizeof(pid), process);
+	HASH_FIND_BYHASHVALUE(hh, spaces->by_pid, &pid, sizeof(pid),
+			      hash_number((uint64_t)pid, spaces->seed), process);
 	return process;
 }
 
@@ -97,7 +98,8 @@ static int set_space(struct address_spaces *spaces, pid_t pid, struct address_sp
 		if (!process)
 			return -ENOMEM;
 		process->pid = pid;
-		HASH_ADD(hh, spaces->by_pid, pid, sizeof(pid), process);
+		HASH_ADD_BYHASHVALUE(hh, spaces->by_pid, pid, sizeof(pid),
+				     hash_number((uint64_t)pid, spaces->seed), process);
 		if (!hash_added(process)) {
 			free(process);
 			return -ENOMEM;

@@ -38,6 +38,7 @@ struct process;
 
 struct address_spaces {
 	struct process *by_pid;
+	uint64_t seed; /* of its hashes */
 	uint64_t last_id, last_generation;
 	pid_t exited[MAX_EXITED]; /* a ring, the oldest at next_exited; 0: free */
 	unsigned next_exited;

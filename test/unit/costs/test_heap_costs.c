@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Recordings that someone made up to keep the parser busy. */
 #include "common/clock.h"
-#include "common/hash.h"
 #include "common/scope.h"
 #include "parser/windows/followed_blocks.h"
 #include "test/support/heap_feed.h"
+#include "test/unit/costs/prepared_keys.h"
 
 #define NR 80000
 /* It takes about as long as an ordinary recording; a hundred times that, if each looks at all. */
 #define MAX_LONGER 10
-
-/* What has such a hash by uthash's own function is in few of a table's chains. */
-#define is_prepared(key)                                                                           \
-	({                                                                                         \
-		unsigned int hash_;                                                                \
-                                                                                                   \
-		HASH_JEN(&(key), sizeof(key), hash_);                                              \
-		hash_ % 256 == 0;                                                                  \
-	})
 
 static uint64_t prepared[NR];
 
