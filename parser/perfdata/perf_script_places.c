@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 /* Each file gets a range as large as a process's address space, so that any offset fits. */
 #define FILE_BITS   48
@@ -19,6 +20,7 @@
 struct text_thread {
 	pid_t tid, pid;
 	char comm[COMM_SIZE];
+	struct text_pair *mapped; /* by the process with this id */
 	UT_hash_handle hh;
 };
 
@@ -31,6 +33,7 @@ struct text_file {
 /* Notes that a process has mapped a file, or that a position was named. */
 struct text_pair {
 	uint64_t key[2];
+	struct text_pair *next; /* of the process */
 	UT_hash_handle hh;
 };
 
@@ -42,6 +45,7 @@ struct known_address {
 
 struct perf_script_places {
 	const struct perf_consumer *consumer;
+	uint64_t seed; /* of all hashes */
 	struct text_thread *threads;
 	struct text_file *files;
 	struct text_pair *mapped; /* process, file's start */
@@ -58,6 +62,7 @@ int perf_script_places_create(const struct perf_consumer *consumer, struct perf_
 	if (!places)
 		return -ENOMEM;
 	places->consumer = consumer;
+	places->seed = hash_seed();
 	*ret = places;
 	return 0;
 }
@@ -91,37 +96,46 @@ void perf_script_places_destroy(struct perf_script_places *places)
 }
 
 /*
- * Adds the pair if it is new and there are not too many. Sets *@ret_is_new. Returns 0 or -ENOMEM.
+ * Adds the pair if it is new and there are not too many; otherwise *@ret is NULL. Returns 0 or
+ * -ENOMEM.
  */
-static int add_pair(struct text_pair **pairs, uint64_t a, uint64_t b, size_t max, bool *ret_is_new)
+static int add_pair(const struct perf_script_places *places, struct text_pair **pairs,
+		    const uint64_t key[2], size_t max, struct text_pair **ret)
 {
-	const uint64_t key[2] = {a, b};
+	unsigned int hash = (unsigned int)hash_words(key, 2, places->seed);
 	struct text_pair *pair;
 
-	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): both words are set */
-	HASH_FIND(hh, *pairs, key, sizeof(key), pair);
-	*ret_is_new = false;
+	HASH_FIND_BYHASHVALUE(hh, *pairs, key, sizeof(pair->key), hash, pair);
+	*ret = NULL;
 	if (pair || HASH_COUNT(*pairs) >= max)
 		return 0;
 	pair = calloc(1, sizeof(*pair));
 	if (!pair)
 		return -ENOMEM;
-	memcpy(pair->key, key, sizeof(key));
-	HASH_ADD(hh, *pairs, key, sizeof(pair->key), pair);
+	memcpy(pair->key, key, sizeof(pair->key));
+	HASH_ADD_BYHASHVALUE(hh, *pairs, key, sizeof(pair->key), hash, pair);
 	if (!hash_added(pair)) {
 		free(pair);
 		return -ENOMEM;
 	}
-	*ret_is_new = true;
+	*ret = pair;
 	return 0;
+}
+
+static struct text_thread *find_thread(const struct perf_script_places *places, pid_t tid)
+{
+	struct text_thread *thread;
+
+	HASH_FIND_BYHASHVALUE(hh, places->threads, &tid, sizeof(tid),
+			      hash_number((uint64_t)tid, places->seed), thread);
+	return thread;
 }
 
 /* Gets the thread. A new one has the process -1. */
 static int get_thread(struct perf_script_places *places, pid_t tid, struct text_thread **ret)
 {
-	struct text_thread *thread;
+	struct text_thread *thread = find_thread(places, tid);
 
-	HASH_FIND(hh, places->threads, &tid, sizeof(tid), thread);
 	*ret = thread;
 	if (thread)
 		return 0;
@@ -132,7 +146,8 @@ static int get_thread(struct perf_script_places *places, pid_t tid, struct text_
 		return -ENOMEM;
 	thread->tid = tid;
 	thread->pid = -1;
-	HASH_ADD(hh, places->threads, tid, sizeof(thread->tid), thread);
+	HASH_ADD_BYHASHVALUE(hh, places->threads, tid, sizeof(thread->tid),
+			     hash_number((uint64_t)tid, places->seed), thread);
 	if (!hash_added(thread)) {
 		free(thread);
 		return -ENOMEM;
@@ -168,37 +183,30 @@ bool perf_script_places_guessed(const struct perf_script_places *places)
 
 int perf_script_places_fork(struct perf_script_places *places, const struct perf_task_record *task)
 {
-	struct text_pair *pair, *next;
 	struct text_thread *thread;
 	int err = get_thread(places, task->tid, &thread);
 
 	if (err)
 		return err;
 	thread->pid = task->pid;
-	if (task->pid == task->ppid)
-		return 0;
-	perf_script_places_exec(places, task->pid);
-	/* A child inherits its parent's mappings. */
-	HASH_ITER (hh, places->mapped, pair, next) {
-		bool is_new;
-
-		if (pair->key[0] != (uint64_t)task->ppid)
-			continue;
-		err = add_pair(&places->mapped, (uint64_t)task->pid, pair->key[1], MAX_MAPPED,
-			       &is_new);
-		if (err)
-			return err;
-	}
+	/*
+	 * A child inherits its parent's mappings, but it is cheaper to say again what it has mapped
+	 * than to note all of that here.
+	 */
+	if (task->pid != task->ppid)
+		perf_script_places_exec(places, task->pid);
 	return 0;
 }
 
 void perf_script_places_exec(struct perf_script_places *places, pid_t pid)
 {
-	struct text_pair *pair, *next;
+	struct text_thread *process = find_thread(places, pid);
+	struct text_pair *pair;
 
-	HASH_ITER (hh, places->mapped, pair, next) {
-		if (pair->key[0] != (uint64_t)pid)
-			continue;
+	while (process && process->mapped) {
+		pair = process->mapped;
+		process->mapped = pair->next;
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the table has all of them */
 		HASH_DEL(places->mapped, pair);
 		free(pair);
 	}
@@ -224,9 +232,10 @@ static int get_file(struct perf_script_places *places, const char *path,
 		    const struct text_file **ret)
 {
 	size_t len = strlen(path);
+	unsigned int hash = (unsigned int)hash_text(path, places->seed);
 	struct text_file *file;
 
-	HASH_FIND(hh, places->files, path, len, file);
+	HASH_FIND_BYHASHVALUE(hh, places->files, path, len, hash, file);
 	*ret = file;
 	if (file || HASH_COUNT(places->files) == MAX_FILES)
 		return 0;
@@ -235,7 +244,7 @@ static int get_file(struct perf_script_places *places, const char *path,
 		return -ENOMEM;
 	memcpy(file->path, path, len);
 	file->start = ((uint64_t)HASH_COUNT(places->files) + 1) << FILE_BITS;
-	HASH_ADD_KEYPTR(hh, places->files, file->path, len, file);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, places->files, file->path, len, hash, file);
 	if (!hash_added(file)) {
 		free(file);
 		return -ENOMEM;
@@ -259,12 +268,18 @@ static int map_file(struct perf_script_places *places, pid_t pid, const struct t
 				.path = file->path,
 			},
 	};
-	bool is_new;
-	int err = add_pair(&places->mapped, (uint64_t)pid, file->start, MAX_MAPPED, &is_new);
+	const uint64_t key[2] = {(uint64_t)pid, file->start};
+	struct text_thread *process;
+	struct text_pair *added;
+	int err = add_pair(places, &places->mapped, key, MAX_MAPPED, &added);
 
-	if (err || !is_new || !consumer->on_mmap)
+	if (err || !added)
 		return err;
-	return consumer->on_mmap(consumer->context, &mmap);
+	err = get_thread(places, pid, &process);
+	if (err)
+		return err;
+	LL_PREPEND(process->mapped, added);
+	return consumer->on_mmap ? consumer->on_mmap(consumer->context, &mmap) : 0;
 }
 
 int perf_script_places_frame(struct perf_script_places *places, pid_t pid,
@@ -272,7 +287,7 @@ int perf_script_places_frame(struct perf_script_places *places, pid_t pid,
 {
 	const struct perf_consumer *consumer = places->consumer;
 	const struct text_file *file = NULL;
-	bool is_new;
+	struct text_pair *added;
 	/* "[vdso]", "[heap]" and the like are not files. */
 	int err = frame->module && frame->module[0] == '/' ? get_file(places, frame->module, &file)
 							   : 0;
@@ -284,8 +299,8 @@ int perf_script_places_frame(struct perf_script_places *places, pid_t pid,
 	err = map_file(places, pid, file);
 	if (err || !frame->symbol || !consumer->on_name)
 		return err;
-	err = add_pair(&places->named, *ret, 0, MAX_NAMES, &is_new);
-	if (err || !is_new)
+	err = add_pair(places, &places->named, (const uint64_t[2]){*ret, 0}, MAX_NAMES, &added);
+	if (err || !added)
 		return err;
 	return consumer->on_name(consumer->context, file->path, frame->address, frame->symbol,
 				 frame->symbol_offset);

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/scope.h"
 #include "parser/analysis/memory_usage.h"
+#include "parser/perfdata/perf_input.h"
 #include "plot/leaks/leak_set.h"
 #include "test/unit/costs/prepared_keys.h"
 #include "unwind/stacks/stack_store.h"
@@ -43,12 +44,25 @@ static uint64_t time_of(void (*run)(const uint32_t *numbers), const uint32_t *nu
 	return clock_process_ns() - began_ns;
 }
 
-static void assert_numbers_do_not_matter(void (*run)(const uint32_t *numbers))
+static void assert_as_cheap(uint64_t ordinary_ns, uint64_t took_ns)
 {
-	uint64_t ordinary_ns = time_of(run, ordinary), took_ns = time_of(run, prepared);
-
 	print_message("%.1f ms, and %.1f ms\n", (double)ordinary_ns / 1e6, (double)took_ns / 1e6);
 	assert_true(took_ns < MAX_LONGER * ordinary_ns);
+}
+
+static void assert_numbers_do_not_matter(void (*run)(const uint32_t *numbers))
+{
+	uint64_t ordinary_ns = time_of(run, ordinary);
+
+	assert_as_cheap(ordinary_ns, time_of(run, prepared));
+}
+
+static FILE *begin_file(void)
+{
+	FILE *file = fdopen(memfd_create("file", MFD_CLOEXEC), "w+");
+
+	assert_non_null(file);
+	return file;
 }
 
 /* --- processes that map a file --- */
@@ -96,15 +110,86 @@ static void pids_of_memory_samples(void **state)
 	assert_numbers_do_not_matter(sample_all);
 }
 
-/* --- a leaks file --- */
+/* --- perf script's text --- */
 
-static FILE *begin_file(void)
+/* A sample of @pid, with a stack in a file. */
+static void write_sample(FILE *text, uint32_t pid)
 {
-	FILE *file = fdopen(memfd_create("file", MFD_CLOEXEC), "w+");
-
-	assert_non_null(file);
-	return file;
+	fprintf(text,
+		"a %u/%u [000] 1.000001: probe_libc:malloc: (7f30) arg1=0x20\n"
+		"\t10 f+0x4 (/bin/a)\n\n",
+		pid, pid);
 }
+
+static int skip_sample(void *context, const struct perf_sample *sample)
+{
+	return 0;
+}
+
+static void read_text(FILE *text)
+{
+	const struct perf_consumer consumer = {.on_sample = skip_sample};
+	struct perf_input_stats stats = {0};
+
+	assert_int_equal(fflush(text), 0);
+	assert_int_equal(perf_input_read(fileno(text), "text", &consumer, &stats), 0);
+	assert_int_equal(fclose(text), 0);
+}
+
+static void read_pids(const uint32_t *numbers)
+{
+	FILE *text = begin_file();
+
+	for (size_t i = 0; i < NR; i++)
+		write_sample(text, numbers[i]);
+	read_text(text);
+}
+
+static void pids_in_a_text(void **state)
+{
+	assert_numbers_do_not_matter(read_pids);
+}
+
+/* Others fork, and execute a program. */
+static void read_forks(const uint32_t *numbers)
+{
+	FILE *text = begin_file();
+
+	for (size_t i = 0; i < NR / 2; i++)
+		write_sample(text, numbers[i]);
+	for (size_t i = 0; i < NR / 4; i++) {
+		fprintf(text, "a 1 [000] 1.000002: PERF_RECORD_FORK(2:2):(1:1)\n");
+		fprintf(text, "a 2/2 [000] 1.000003: PERF_RECORD_COMM exec: a:2/2\n");
+	}
+	read_text(text);
+}
+
+static void forks_beside_many_processes(void **state)
+{
+	assert_as_cheap(time_of(read_pids, ordinary), time_of(read_forks, ordinary));
+}
+
+/* A process with many files forks again and again. */
+static void read_children(const uint32_t *numbers)
+{
+	FILE *text = begin_file();
+
+	for (size_t i = 0; i < NR / 2; i++)
+		fprintf(text,
+			"a 1/1 [000] 1.000001: probe_libc:malloc: (7f30) arg1=0x%zx\n"
+			"\t10 f+0x4 (/bin/%u)\n\n",
+			i, numbers[i]);
+	for (size_t i = 0; i < NR / 4; i++)
+		fprintf(text, "a 1/1 [000] 1.000002: PERF_RECORD_FORK(2:2):(1:1)\n");
+	read_text(text);
+}
+
+static void forks_with_many_files(void **state)
+{
+	assert_as_cheap(time_of(read_pids, ordinary), time_of(read_children, ordinary));
+}
+
+/* --- a leaks file --- */
 
 static void read_leaks(const uint32_t *numbers)
 {
@@ -133,6 +218,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pids_that_map_files),
 		cmocka_unit_test(pids_of_memory_samples),
+		cmocka_unit_test(pids_in_a_text),
+		cmocka_unit_test(forks_beside_many_processes),
+		cmocka_unit_test(forks_with_many_files),
 		cmocka_unit_test(stacks_in_a_leaks_file),
 	};
 

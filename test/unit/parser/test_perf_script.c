@@ -143,6 +143,38 @@ static void a_whole_text(void **state)
 		"comm t=1000007000 #3 7/7 a b exec\n");
 }
 
+/* What a new process or program has mapped is not noted for it, but said when a stack shows it. */
+static void children(void **state)
+{
+	static const char forking[] =
+		"prog  7/7 [000] 1.000001: probe_libc:malloc: (7f30) arg1=0x1\n"
+		"\t 10 make+0x4 (/bin/prog)\n"
+		"prog  7/7 [000] 1.000002: probe_libc:malloc: (7f30) arg1=0x2\n"
+		"\t 10 make+0x4 (/bin/prog)\n"
+		"prog  7/7 [000] 1.000003: PERF_RECORD_FORK(9:9):(7:7)\n"
+		"prog  9/9 [000] 1.000004: probe_libc:malloc: (7f30) arg1=0x3\n"
+		"\t 10 make+0x4 (/bin/prog)\n"
+		"prog  9/9 [000] 1.000005: PERF_RECORD_COMM exec: prog:9/9\n"
+		"prog  9/9 [000] 1.000006: probe_libc:malloc: (7f30) arg1=0x4\n"
+		"\t 10 make+0x4 (/bin/prog)\n"
+		"prog  7/7 [000] 1.000007: probe_libc:malloc: (7f30) arg1=0x5\n"
+		"\t 10 make+0x4 (/bin/prog)\n";
+	_cleanup_reading_ struct reading reading =
+		read_bytes((const uint8_t *)forking, strlen(forking));
+	static const char *const mapping[] = {"pid=7 ", "pid=9 ", "pid=9 "};
+	const char *at = reading.log;
+
+	assert_int_equal(reading.ret, 0);
+	assert_int_equal(reading.stats.probe_samples, 5);
+	for (size_t i = 0; i < ARRAY_SIZE(mapping); i++) {
+		at = strstr(at, mapping[i]);
+		assert_non_null(at);
+		assert_non_null(strstr(at, "/bin/prog"));
+		at++;
+	}
+	assert_null(strstr(at, "pid="));
+}
+
 /* perf script prints twice what perf record wrote twice. */
 static void repeated_events(void **state)
 {
@@ -204,7 +236,7 @@ int main(void)
 		cmocka_unit_test(events),	   cmocka_unit_test(no_events),
 		cmocka_unit_test(frames),	   cmocka_unit_test(a_whole_text),
 		cmocka_unit_test(repeated_events), cmocka_unit_test(other_texts),
-		cmocka_unit_test(endless_lines),
+		cmocka_unit_test(endless_lines),   cmocka_unit_test(children),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
