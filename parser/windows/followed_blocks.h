@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* leakrec first looks about a second after the window, unless the machine is very busy. */
+/* leakrec first looks when the window's last events have come: soon, unless the machine is busy. */
 #define FOLLOW_PATIENCE_NS UINT64_C(30000000000)
 
 struct follow_key {

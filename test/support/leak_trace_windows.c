@@ -11,6 +11,8 @@
 #define MIN_WINDOW_S 0.005
 /* leakrec follows so many blocks of a stack and a window. */
 #define MAX_FOLLOWED 4
+/* After a window: its last events have come. */
+#define FIRST_LOOK_S 0.1
 /* Hard windows: calls that return up to so long after the close began before it. */
 #define CROSSING_S   0.0002
 #define SHORT_LIFE_S 0.001
@@ -208,7 +210,8 @@ static void follow(struct leak_trace *trace, const struct outliving *block,
 {
 	struct trace_windows *windows = trace->windows;
 	const struct trace_window *window = &windows->list[block->window];
-	double length_s = trace->runs[0].length_s, wait_s = 1, at_s = 0;
+	double length_s = trace->runs[0].length_s, wait_s = 1;
+	double at_s = window->close_s;
 	double again_s = draw_seen_again_s(trace, block, habits), taken_s = INFINITY;
 	struct followed_block followed = {
 		.closed_ns = time_ns_of(trace, window->close_s),
@@ -220,10 +223,15 @@ static void follow(struct leak_trace *trace, const struct outliving *block,
 		again_s = INFINITY;
 	}
 	site_stats_follow(trace->stats, &block->block, followed.closed_ns);
-	for (bool is_last = false; !is_last; wait_s *= 2) {
+	for (bool is_last = false; !is_last;) {
 		bool is_there, is_same, was_taken = at_s >= taken_s;
 
-		at_s = window->close_s + wait_s * draw_between(trace, 0.75, 1.25);
+		if (!followed.nr_looks) {
+			at_s += FIRST_LOOK_S;
+		} else {
+			at_s += wait_s * draw_between(trace, 0.5, 1.5);
+			wait_s *= 2;
+		}
 		is_last = at_s >= length_s;
 		at_s = fmin(at_s, length_s);
 		is_there = at_s < block->freed_s;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A simulated program as leakrec --budget sees it: 20 ms of each second, at random. Of the blocks
- * of a stack that outlive a window, it follows a few. It looks at these about 1, 2, 4, ... seconds
- * after the window and at the end, and does not see whether an address has another block by then.
+ * of a stack that outlive a window, it follows a few. It looks at these soon after the window, then
+ * about 1, 2, 4, ... seconds after each other and at the end, and does not see whether an address
+ * has another block by then.
  *
  * Hard windows are of 5 to 200 ms. Calls return after the close, threads are delayed, and where a
  * block had a short life, another part's leak may stay.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a live parser says of a recording in windows while it goes on: 20 ms of each second, in
- * which 100 of 200 blocks of one stack stay. leakrec first looks at four of them a second after
- * their window. That the others are outside the sample is certain only half a minute later.
+ * which 100 of 200 blocks of one stack stay. leakrec looks at four of them, as late as on a busy
+ * machine: a second after their window. That the others are outside the sample is certain only half
+ * a minute later.
  */
 #include "common/scope.h"
 #include "parser/verdicts/leak_report.h"
