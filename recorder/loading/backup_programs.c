@@ -6,11 +6,36 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <stdio.h>
+#include <string.h>
 
 #define MAX_NAME_BYTES 64
 #define NOT_LOADED     UINT64_MAX /* more than any count */
 
 static const char *const suffixes[] = {"_2", "_3"};
+
+static const struct {
+	const char *name;
+	enum skip_cost cost;
+} costs[] = {
+	{"syscall_enter", SKIP_COSTS_CALLS},
+	{"syscall_exit", SKIP_COSTS_CALLS},
+	{"after_map_pages", SKIP_COSTS_FILES},
+	{"after_file_fault", SKIP_COSTS_FILES},
+	{"map_pages_begins", SKIP_COSTS_FILES},
+	{"file_fault_begins", SKIP_COSTS_FILES},
+	{"child_begins", SKIP_COSTS_SET_UP},
+	{"after_fork", SKIP_COSTS_SET_UP},
+	{"after_exec", SKIP_COSTS_SET_UP},
+	{"after_first_thread", SKIP_COSTS_SET_UP},
+	/* The entry of a process that has ended stays. A child that gets its id is not set up. */
+	{"after_exit", SKIP_COSTS_SET_UP},
+	/* What a thread left stays, and another that gets its id finds it. */
+	{"forget_state", SKIP_COSTS_SET_UP},
+	/* after_first_thread() makes up for it. */
+	{"carrier_ends", SKIP_COSTS_NOTHING},
+	/* Another process's stop or continuation is undone at worst. */
+	{"signalled", SKIP_COSTS_NOTHING},
+};
 
 bool tracepoints_are_preemptible(void)
 {
@@ -60,23 +85,38 @@ static uint64_t nr_misses(const struct bpf_program *program)
 									: NOT_LOADED;
 }
 
-uint64_t backup_programs_nr_skipped(const struct bpf_object *object,
-				    const struct bpf_program *const *programs, size_t nr)
+/* The number of events at which the program @name of @object and all of its backups may have been
+ * skipped. */
+static uint64_t nr_skipped(const struct bpf_object *object, const char *name)
+{
+	const struct bpf_program *program = bpf_object__find_program_by_name(object, name);
+	uint64_t least = nr_misses(program);
+
+	if (least == NOT_LOADED)
+		return 0;
+	/* Each one's count has the events at which all were skipped. */
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		uint64_t misses = nr_misses(backup_of(object, program, i));
+
+		least = misses < least ? misses : least;
+	}
+	return least;
+}
+
+enum skip_cost backup_programs_cost(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(costs); i++)
+		if (strcmp(name, costs[i].name) == 0)
+			return costs[i].cost;
+	return SKIP_IS_UNKNOWN;
+}
+
+uint64_t backup_programs_nr_skipped(const struct bpf_object *object, enum skip_cost cost)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < nr; i++) {
-		uint64_t least = nr_misses(programs[i]);
-
-		if (least == NOT_LOADED)
-			continue;
-		/* Each one's count has the events at which all were skipped. */
-		for (size_t j = 0; j < ARRAY_SIZE(suffixes); j++) {
-			uint64_t misses = nr_misses(backup_of(object, programs[i], j));
-
-			least = misses < least ? misses : least;
-		}
-		sum += least;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(costs); i++)
+		if (costs[i].cost == cost)
+			sum += nr_skipped(object, costs[i].name);
 	return sum;
 }

@@ -25,11 +25,23 @@ bool tracepoints_are_preemptible(void);
  */
 void backup_programs_choose(struct bpf_object *object, bool at_tracepoints, bool at_functions);
 
+/* What a recording may lack if the kernel skips a program and all of its backups. */
+enum skip_cost {
+	SKIP_COSTS_CALLS,   /* a system call, at each event */
+	SKIP_COSTS_FILES,   /* an allocator that a process has begun to use */
+	SKIP_COSTS_SET_UP,  /* a process: a fork, an exec, the end of a thread or a process */
+	SKIP_COSTS_NOTHING, /* other programs make up for it, or no event is missing */
+	SKIP_IS_UNKNOWN,
+};
+#define NR_SKIP_COSTS SKIP_COSTS_NOTHING
+
+/* Of a program that is not a backup. */
+enum skip_cost backup_programs_cost(const char *name);
+
 /*
- * The number of events at which the kernel may have skipped one of the @nr @programs of @object,
+ * The number of events at which the kernel may have skipped a program of @object with this @cost,
  * and all of its backups. It has skipped no more. Programs that are not loaded do not count.
  */
-uint64_t backup_programs_nr_skipped(const struct bpf_object *object,
-				    const struct bpf_program *const *programs, size_t nr);
+uint64_t backup_programs_nr_skipped(const struct bpf_object *object, enum skip_cost cost);
 
 #endif

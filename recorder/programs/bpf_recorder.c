@@ -6,7 +6,6 @@
 #include "common/scope.h"
 #include "bpf_recorder.skel.h"
 #include "common/proc/process_namespace.h"
-#include "recorder/loading/backup_programs.h"
 #include "recorder/loading/bpf_setup.h"
 #include "recorder/processes/apart.h"
 #include "recorder/programs/bpf_programs.h"
@@ -539,47 +538,25 @@ uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu)
 		       : 0;
 }
 
-uint64_t bpf_recorder_nr_calls_skipped(const struct bpf_recorder *recorder)
+uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder, enum skip_cost cost)
 {
-	const struct bpf_program *const watched[] = {recorder->bpf->progs.syscall_enter,
-						     recorder->bpf->progs.syscall_exit};
-
-	return backup_programs_nr_skipped(recorder->bpf->obj, watched, ARRAY_SIZE(watched));
+	return backup_programs_nr_skipped(recorder->bpf->obj, cost) -
+	       recorder->nr_skipped_before[cost];
 }
 
-uint64_t bpf_recorder_nr_files_skipped(const struct bpf_recorder *recorder)
+void bpf_recorder_note_skipped(struct bpf_recorder *recorder)
 {
-	const struct bpf_program *const watched[] = {
-		recorder->bpf->progs.after_map_pages,
-		recorder->bpf->progs.after_file_fault,
-		recorder->bpf->progs.map_pages_begins,
-		recorder->bpf->progs.file_fault_begins,
-	};
-
-	return backup_programs_nr_skipped(recorder->bpf->obj, watched, ARRAY_SIZE(watched));
-}
-
-static uint64_t nr_set_ups_skipped(const struct bpf_recorder *recorder)
-{
-	/* Not carrier_ends(): after_first_thread() makes up for it. */
-	const struct bpf_program *const watched[] = {
-		recorder->bpf->progs.child_begins,
-		recorder->bpf->progs.after_fork,
-		recorder->bpf->progs.after_exec,
-		recorder->bpf->progs.after_first_thread,
-	};
-
-	return backup_programs_nr_skipped(recorder->bpf->obj, watched, ARRAY_SIZE(watched));
-}
-
-bool bpf_recorder_has_skipped_set_up(const struct bpf_recorder *recorder)
-{
-	return nr_set_ups_skipped(recorder) > recorder->nr_skipped_before;
+	if (!recorder->may_have_skipped)
+		diag_warn("the kernel may have skipped programs that notice new processes and "
+			  "files: calls there may be missing, and are not counted as lost");
+	recorder->may_have_skipped = true;
 }
 
 void bpf_recorder_start(struct bpf_recorder *recorder)
 {
-	recorder->nr_skipped_before = nr_set_ups_skipped(recorder);
+	for (enum skip_cost cost = 0; cost < NR_SKIP_COSTS; cost++)
+		recorder->nr_skipped_before[cost] =
+			backup_programs_nr_skipped(recorder->bpf->obj, cost);
 	__atomic_store_n(&recorder->bpf->bss->recording, true, __ATOMIC_SEQ_CST);
 }
 

@@ -10,6 +10,7 @@
 #ifndef LEAKTOOLS_RECORDER_BPF_RECORDER_H
 #define LEAKTOOLS_RECORDER_BPF_RECORDER_H
 
+#include "recorder/loading/backup_programs.h"
 #include "recorder/programs/bpf_ring.h"
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/target_table/target_table_shared.h"
@@ -38,8 +39,9 @@ struct bpf_recorder {
 	size_t nr_links;
 	bpf_recorder_opener *open_events; /* RECORD_BY_SINGLE; set before anything is linked */
 	void *open_context;
-	size_t nr_unlinked;		 /* files that bpf_recorder_link_all() left out */
-	uint64_t nr_skipped_before;	 /* runs of programs, before the recording began */
+	size_t nr_unlinked;			   /* files that bpf_recorder_link_all() left out */
+	uint64_t nr_skipped_before[NR_SKIP_COSTS]; /* before the recording began */
+	bool may_have_skipped;		 /* it was said that a process or a file may be missing */
 	bool in_windows;		 /* links are for one window each (bpf_windows.h) */
 	bool has_new_file;		 /* that the open window has no links for */
 	size_t next_target;		 /* where in the table the next window begins to link */
@@ -147,14 +149,13 @@ void bpf_recorder_rearm(struct bpf_recorder *recorder, size_t cpu);
 uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu);
 
 /*
- * The kernel may skip programs while others are preempted in them
- * (recorder/loading/backup_programs.h), on behalf of any process. How many system calls may have
- * gone unseen for that reason; and how many first uses of a file. No more have.
+ * How many events may have gone unseen since the recording began, because the kernel has skipped
+ * the programs of that @cost, on behalf of any process (recorder/loading/backup_programs.h). No
+ * more have.
  */
-uint64_t bpf_recorder_nr_calls_skipped(const struct bpf_recorder *recorder);
-uint64_t bpf_recorder_nr_files_skipped(const struct bpf_recorder *recorder);
+uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder, enum skip_cost cost);
 
-/* True if a fork, an exec or the end of a thread may have gone unseen since the recording began. */
-bool bpf_recorder_has_skipped_set_up(const struct bpf_recorder *recorder);
+/* Says, once, that a process or a file may be missing for that reason. */
+void bpf_recorder_note_skipped(struct bpf_recorder *recorder);
 
 #endif

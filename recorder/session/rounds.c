@@ -191,7 +191,7 @@ bool rounds_have_drained(const struct rounds *rounds)
 /* Counts losses that are in no record: samples without room, unread records, skipped hits. */
 static uint64_t consume_lost_by_programs(struct ring_reader *reader)
 {
-	uint64_t lost = bpf_recorder_nr_calls_skipped(reader->recorder);
+	uint64_t lost = bpf_recorder_nr_skipped(reader->recorder, SKIP_COSTS_CALLS);
 
 	for (size_t cpu = 0; cpu < reader->recorder->nr_rings; cpu++) {
 		struct bpf_ring *ring = &reader->recorder->rings[cpu];
@@ -213,8 +213,8 @@ static int stop_programs(struct rounds *rounds)
 	int err;
 
 	bpf_recorder_stop(reader->recorder);
-	if (bpf_recorder_has_skipped_set_up(reader->recorder))
-		target_table_note_missed(bpf_recorder_target_table(reader->recorder));
+	if (bpf_recorder_nr_skipped(reader->recorder, SKIP_COSTS_SET_UP))
+		bpf_recorder_note_skipped(reader->recorder);
 	if (rounds->dlopen_watch)
 		dlopen_watch_make_up(rounds->dlopen_watch);
 	perf_evlist__disable(reader->events->side.evlist);

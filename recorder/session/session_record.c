@@ -56,7 +56,8 @@ static bool may_miss(const struct session *session)
 	       session->rounds.given_up.nr || session->nr_without_entry ||
 	       (session->recorder &&
 		(session->recorder->nr_unlinked || session->recorder->has_headless ||
-		 session->recorder->has_left_out || session->recorder->has_left_out_file)) ||
+		 session->recorder->has_left_out || session->recorder->has_left_out_file ||
+		 session->recorder->may_have_skipped)) ||
 	       context_breakers_nr_unguarded(&session->events.breakers) ||
 	       (session->backpressure && backpressure_may_miss(session->backpressure));
 }

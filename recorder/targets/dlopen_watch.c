@@ -239,7 +239,8 @@ static bool serve_target(struct dlopen_watch *watch, struct target *target)
 void dlopen_watch_make_up(struct dlopen_watch *watch)
 {
 	struct target_table *table = backpressure_table(watch->backpressure);
-	uint64_t nr_skipped = watch->recorder ? bpf_recorder_nr_files_skipped(watch->recorder) : 0;
+	uint64_t nr_skipped =
+		watch->recorder ? bpf_recorder_nr_skipped(watch->recorder, SKIP_COSTS_FILES) : 0;
 
 	if (nr_skipped > watch->nr_skipped) {
 		for (struct target *target = NULL; (target = target_table_next(table, target));)

@@ -61,6 +61,9 @@ static void check_programs(const char *file)
 		    needs_none(name))
 			continue;
 		nr++;
+		/* Else its skips would count nowhere. */
+		if (backup_programs_cost(name) == SKIP_IS_UNKNOWN)
+			fail_msg("%s: it is not known what a skip of %s costs", file, name);
 		for (int i = 2; i <= 3; i++)
 			if (!backup(object, name, i))
 				fail_msg("%s: %s has no backup %d", file, name, i);
