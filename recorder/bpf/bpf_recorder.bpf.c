@@ -549,9 +549,10 @@ ALWAYS_INLINE int note_exec(struct task_struct *task, int old_tid)
 
 	if (target && target->exec_id == exec_id)
 		return 0;
-	if (target)
+	if (target) {
 		target->exec_id = exec_id;
-
+		__sync_fetch_and_add(&shared.nr_gone, 1);
+	}
 	forget_code(task->tgid);
 	forget_state_before_exec(task->tgid, old_tid);
 	/* The next window links it (bpf_window_has_new()). */

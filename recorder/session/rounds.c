@@ -216,7 +216,7 @@ static int stop_programs(struct rounds *rounds)
 	if (bpf_recorder_nr_skipped(reader->recorder, SKIP_COSTS_SET_UP))
 		bpf_recorder_note_skipped(reader->recorder);
 	if (rounds->dlopen_watch)
-		dlopen_watch_make_up(rounds->dlopen_watch);
+		dlopen_watch_end(rounds->dlopen_watch);
 	perf_evlist__disable(reader->events->side.evlist);
 	reader->stopped = true;
 	err = rounds_run(rounds);

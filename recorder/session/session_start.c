@@ -53,6 +53,8 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 	dlopen_watch_init(&session->dlopen_watch, session->recorder, session->backpressure,
 			  session->search, &session->leases);
 	session->dlopen_watch.operators = session->options->mismatch;
+	if (session->options->budget)
+		session->dlopen_watch.share = session->options->budget / 10;
 	return err;
 }
 

@@ -103,6 +103,7 @@ TARGET_INLINE void target_table_remove(struct target_table *table, unsigned int 
 			break;
 		if (target->tgid != tgid)
 			continue;
+		__sync_fetch_and_add(&table->nr_gone, 1);
 		target_clear(target);
 		__sync_lock_test_and_set(&target->tgid, TARGET_REMOVED);
 	}

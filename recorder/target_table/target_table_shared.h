@@ -126,6 +126,8 @@ struct target_table {
 	unsigned int blind;		/* no program sets target.debugged: read /proc instead */
 	unsigned int own_session;	/* the recorder's, if it has a terminal; else 0 */
 	unsigned int own_group;		/* the recorder's process group */
+	/* Processes of the table that have ended, or have become another program. */
+	unsigned long long nr_gone;
 	unsigned long long watchdog_ns; /* the watchdog's last sign of life, CLOCK_MONOTONIC */
 };
 

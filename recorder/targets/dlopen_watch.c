@@ -21,12 +21,16 @@
  * largest programs, of 50 MB of code, take 300 ms; a library takes about one. Meanwhile the rings
  * are not drained, and processes whose rings are full wait.
  */
-#define FILE_NS	   500000000ULL
-#define SLICE_NS   10000000ULL
-#define USER_NS	   1500000000ULL
-#define WINDOW_NS  10000000000ULL
+#define FILE_NS	  500000000ULL
+#define SLICE_NS  10000000ULL
+#define USER_NS	  1500000000ULL
+#define WINDOW_NS 10000000000ULL
 
-#define MAKE_UP_NS 1000000000ULL
+/* Looking at the files of a process takes up to a millisecond: less than this of a CPU's time. */
+#define LOOK_SHARE    0.1
+#define LOOK_EVERY_NS 1000000000ULL
+/* At the end, when nothing is recorded any more. */
+#define LAST_LOOK_NS 100000000ULL
 
 /* The kernel's dev_t: include/linux/kdev_t.h. */
 static struct bpf_file kernel_file(dev_t device, ino_t inode)
@@ -63,7 +67,8 @@ void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *recorder,
 	*ret = (struct dlopen_watch){.recorder = recorder,
 				     .backpressure = backpressure,
 				     .search = search,
-				     .leases = leases};
+				     .leases = leases,
+				     .share = LOOK_SHARE};
 	if (recorder)
 		tell_programs(ret);
 	allocator_search_limit(search, &limits);
@@ -137,6 +142,10 @@ static int record_file(struct dlopen_watch *watch, struct probe_file *file)
 
 	if (is_recorded(watch->recorder, file))
 		return 0;
+	if (watch->only_notes) {
+		bpf_recorder_note_skipped(watch->recorder);
+		return 0;
+	}
 	/* It may not be what was analysed. */
 	err = file_leases_take(watch->leases, file);
 	if (err == -EAGAIN || err == -ESTALE) {
@@ -196,6 +205,9 @@ static bool look_at_process(struct dlopen_watch *watch, pid_t pid)
 			note_left_out(watch);
 		}
 	}
+	/* It was reported. */
+	if (found < 0)
+		note_left_out(watch);
 	probe_set_deinit(&set);
 	return found > 0;
 }
@@ -236,34 +248,11 @@ static bool serve_target(struct dlopen_watch *watch, struct target *target)
 	return is_done;
 }
 
-void dlopen_watch_make_up(struct dlopen_watch *watch)
-{
-	struct target_table *table = backpressure_table(watch->backpressure);
-	uint64_t nr_skipped =
-		watch->recorder ? bpf_recorder_nr_skipped(watch->recorder, SKIP_COSTS_FILES) : 0;
-
-	if (nr_skipped > watch->nr_skipped) {
-		for (struct target *target = NULL; (target = target_table_next(table, target));)
-			if (target->role <= TARGET_SPARED &&
-			    look_at_process(watch, (pid_t)target->tgid))
-				note_left_out(watch);
-		tell_programs(watch);
-		/* In windows, a file is recorded from the next one on. */
-		if (watch->nr_recorded > watch->nr_recorded_then && !watch->recorder->in_windows)
-			target_table_note_missed(table);
-	}
-	watch->made_up_ns = clock_now_ns();
-	watch->nr_skipped = nr_skipped;
-	watch->nr_recorded_then = watch->nr_recorded;
-}
-
-void dlopen_watch_serve(struct dlopen_watch *watch)
+static void serve_waiting(struct dlopen_watch *watch)
 {
 	struct target_table *table = backpressure_table(watch->backpressure);
 	uint64_t end_ns = clock_thread_ns() + SLICE_NS;
 
-	if (clock_now_ns() - watch->made_up_ns > MAKE_UP_NS)
-		dlopen_watch_make_up(watch);
 	/* After a signal, the end of the recording continues the waiting processes. */
 	if (is_interrupted() || !target_table_consume_mapped(table))
 		return;
@@ -281,4 +270,89 @@ void dlopen_watch_serve(struct dlopen_watch *watch)
 	/* Not each process that maps a file shows which one it was: one for all. */
 	if (table->files_unheld && watch->nr_recorded)
 		target_table_note_missed(table);
+}
+
+/* --- Files that have gone unseen --- */
+
+static struct dlopen_watch_counts count(const struct dlopen_watch *watch)
+{
+	struct dlopen_watch_counts ret = {.nr_recorded = watch->nr_recorded};
+
+	/* First: a process whose use is skipped after the count is gone after it, too. */
+	ret.nr_gone = __atomic_load_n(&backpressure_table(watch->backpressure)->nr_gone,
+				      __ATOMIC_SEQ_CST);
+	ret.nr_skipped = bpf_recorder_nr_skipped(watch->recorder, SKIP_COSTS_FILES);
+	return ret;
+}
+
+/* Looks at the targets that follow, until @end_ns of this thread's time. True: there are no more.
+ */
+static bool look_at_targets(struct dlopen_watch *watch, uint64_t end_ns)
+{
+	struct target_table *table = backpressure_table(watch->backpressure);
+	struct target *target;
+
+	while ((target = target_table_next(table, watch->looked_at))) {
+		/* The end of the recording tells what was not looked at. */
+		if (clock_thread_ns() > end_ns || (!watch->only_notes && is_interrupted()))
+			return false;
+		if (target->role <= TARGET_SPARED && look_at_process(watch, (pid_t)target->tgid))
+			continue;
+		watch->looked_at = target;
+	}
+	return true;
+}
+
+/* If there were skips: looks at the files of all targets, until @end_ns of this thread's time. */
+static void make_up(struct dlopen_watch *watch, uint64_t end_ns)
+{
+	const struct dlopen_watch_counts now = count(watch);
+	const struct dlopen_watch_counts *before = &watch->made_up;
+
+	if (!watch->is_walking) {
+		watch->begun = now;
+		watch->looked_at = NULL;
+	}
+	watch->is_walking = watch->begun.nr_skipped > before->nr_skipped;
+	if (watch->is_walking) {
+		watch->is_walking = !look_at_targets(watch, end_ns);
+		tell_programs(watch);
+		if (watch->is_walking)
+			return;
+		if (backpressure_is_system_wide(watch->backpressure) ||
+		    watch->nr_recorded > before->nr_recorded ||
+		    count(watch).nr_gone > before->nr_gone)
+			bpf_recorder_note_skipped(watch->recorder);
+	}
+	watch->made_up = watch->begun;
+}
+
+void dlopen_watch_end(struct dlopen_watch *watch)
+{
+	const uint64_t nr_skipped = bpf_recorder_nr_skipped(watch->recorder, SKIP_COSTS_FILES);
+	const uint64_t end_ns =
+		clock_thread_ns() + (watch->recorder->in_windows ? SLICE_NS : LAST_LOOK_NS);
+
+	watch->only_notes = true;
+	/* The walk that has begun, and one for later skips. */
+	for (int i = 0; i < 2 && watch->made_up.nr_skipped < nr_skipped; i++)
+		make_up(watch, end_ns);
+	if (watch->made_up.nr_skipped < nr_skipped)
+		bpf_recorder_note_skipped(watch->recorder);
+	watch->only_notes = false;
+}
+
+void dlopen_watch_serve(struct dlopen_watch *watch)
+{
+	uint64_t begin_ns, spent_ns;
+
+	serve_waiting(watch);
+	if (clock_now_ns() < watch->next_look_ns)
+		return;
+	begin_ns = clock_thread_ns();
+	make_up(watch, begin_ns + SLICE_NS);
+	spent_ns = clock_thread_ns() - begin_ns;
+	watch->next_look_ns = clock_now_ns() + (uint64_t)((double)spent_ns / watch->share);
+	if (!watch->is_walking)
+		watch->next_look_ns += LOOK_EVERY_NS;
 }

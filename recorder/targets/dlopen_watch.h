@@ -14,6 +14,13 @@
 #include "recorder/programs/bpf_recorder.h"
 #include "recorder/targets/file_leases.h"
 
+/* What shows whether a file may have gone unseen. */
+struct dlopen_watch_counts {
+	uint64_t nr_skipped;  /* uses of files at which the programs may have been skipped */
+	uint64_t nr_gone;     /* processes that have ended, or have become another program */
+	uint64_t nr_recorded; /* files, as below */
+};
+
 struct dlopen_watch {
 	struct bpf_recorder *recorder;
 	struct backpressure *backpressure;
@@ -22,10 +29,14 @@ struct dlopen_watch {
 	bool operators;		    /* with C++'s operators: probe_set.h */
 	struct probe_set **sets;    /* the sites point into the sets, which must not move */
 	size_t nr_sets;
-	size_t nr_recorded; /* files that were mapped while recording */
-	/* At the last dlopen_watch_make_up(): */
-	uint64_t made_up_ns, nr_skipped;
-	size_t nr_recorded_then;
+	uint64_t nr_recorded; /* files that were mapped while recording */
+	/* The search for files that have gone unseen: dlopen_watch.c, make_up(). */
+	struct dlopen_watch_counts made_up; /* all processes were looked at after that */
+	struct dlopen_watch_counts begun;   /* when the walk through the table began */
+	const struct target *looked_at;	    /* the last one in this walk; NULL: none */
+	bool is_walking, only_notes;
+	double share; /* of a CPU's time that the search may take */
+	uint64_t next_look_ns;
 };
 
 /* @search knows the files that are recorded already. Release with dlopen_watch_deinit(). */
@@ -47,11 +58,19 @@ void dlopen_watch_deinit(struct dlopen_watch *watch);
 void dlopen_watch_serve(struct dlopen_watch *watch);
 
 /*
- * Where the kernel may have skipped the programs that notice new files: looks at the files of all
- * processes of the target table. If one of them is an allocator, or another was found since the
- * last call, notes that its first calls may be missing. Else nothing is.
+ * When the programs have stopped. Where the kernel may have skipped those that notice new files,
+ * dlopen_watch_serve() looks at the files of all processes of the target table, a few in each
+ * round. This looks at them for a last short time, and records nothing any more.
+ *
+ * It is told that first calls may be missing (bpf_recorder_note_skipped()) if there was a skip, and
+ * since the last time without one:
+ * - an allocator was found, by the search or otherwise;
+ * - a process of the table has ended or has become another program;
+ * - the search did not come to an end;
+ * - or all processes or those of a cgroup are recorded: the table does not have each of them.
+ * An allocator that a process has unloaded by the time of the look goes unseen.
  */
-void dlopen_watch_make_up(struct dlopen_watch *watch);
+void dlopen_watch_end(struct dlopen_watch *watch);
 
 /* The content of @file is changing: it is inspected again when a process next maps its code. */
 void dlopen_watch_forget(struct dlopen_watch *watch, const struct probe_file *file);
