@@ -476,7 +476,7 @@ ALWAYS_INLINE int note_fork(struct task_struct *task, unsigned long clone_flags)
 	struct target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
 
 	if (by_events && !everywhere && target && clone_flags & CLONE_THREAD)
-		want_carriers(target);
+		want_carriers(target, task->pid);
 	if (everywhere && !(clone_flags & CLONE_THREAD))
 		leave_out_own_child(task);
 	if (everywhere || !recording || shared.closed || !target || clone_flags & CLONE_THREAD)

@@ -69,13 +69,16 @@ ALWAYS_INLINE bool has_enough_stops(struct target *target)
 }
 
 /*
- * When a thread is created: has the recorder find a second carrier, and stops the process until
- * then.
+ * When the thread @tid is created: has the recorder find a second carrier, and stops the process
+ * until then.
  */
-ALWAYS_INLINE void want_carriers(struct target *target)
+ALWAYS_INLINE void want_carriers(struct target *target, unsigned int tid)
 {
-	if (shared.closed || (is_open(target->carriers[0]) && is_open(target->carriers[1])))
+	/* The backups of after_fork() must not count the stop again. */
+	if (shared.closed || target->newest_thread == tid ||
+	    (is_open(target->carriers[0]) && is_open(target->carriers[1])))
 		return;
+	target->newest_thread = tid;
 	target->forks = TARGET_FORKS_WANTED;
 	if (recording && !has_enough_stops(target) && may_hold_fork(target)) {
 		target->set_up = 1;

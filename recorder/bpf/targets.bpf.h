@@ -80,6 +80,7 @@ struct task_struct {
 #if defined(__TARGET_ARCH_x86)
 	struct thread_info thread_info;
 #endif
+	int pid;
 	int tgid;
 	unsigned int ptrace;
 	struct task_struct *group_leader;

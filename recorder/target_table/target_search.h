@@ -58,7 +58,7 @@ TARGET_INLINE void target_clear(struct target *target)
 	target->start_time_ticks = 0;
 	for (int i = 0; i < TARGET_MAX_CARRIERS; i++)
 		target->carriers[i] = 0;
-	target->carrier_stops = 0;
+	target->carrier_stops = target->newest_thread = 0;
 	target->carrier_stops_ns = 0;
 	target->mapped_device = target->mapped_inode = 0;
 	target->mapped_size_bytes = target->mapped_changed_ns = 0;

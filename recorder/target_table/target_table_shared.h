@@ -72,6 +72,7 @@ struct target {
 	unsigned int carriers[TARGET_MAX_CARRIERS];
 	unsigned int carrier_stops; /* since carrier_stops_ns, to find a second carrier */
 	unsigned long long carrier_stops_ns;
+	unsigned int newest_thread; /* that one was wanted for; 0: none */
 	/* The file, as in struct bpf_file and bpf_file_version (dlopen_watch.h). */
 	unsigned long long mapped_device, mapped_inode, mapped_size_bytes, mapped_changed_ns;
 	/* Only if all processes are recorded. */
