@@ -52,7 +52,7 @@ struct backpressure {
 	size_t nr_events;
 	bool is_own_table; /* there are no programs: the recorder stops the targets */
 	bool is_system_wide;
-	bool told_overdue, told_late, told_missed, told_strained, told_killed;
+	bool told_overdue, told_late, told_missed, told_no_room, told_strained, told_killed;
 	unsigned int nr_suspensions_told;
 	bool watches_clones;			  /* context_breakers.bpf.h */
 	uint64_t snapshot[BACKPRESSURE_MAX_CPUS]; /* produced bytes when the round began */
@@ -487,6 +487,11 @@ static void report_limits(struct backpressure *backpressure)
 			  "recording: the first calls there may be missing, and are not counted as "
 			  "lost");
 	}
+	if (backpressure->table->no_room && !backpressure->told_no_room) {
+		backpressure->told_no_room = true;
+		diag_warn("the table has no room for more processes: later children and later "
+			  "files may not be recorded; record fewer processes");
+	}
 	if (backpressure->table->strained_tgid && !backpressure->told_strained) {
 		char name[PROCESS_NAME_MAX];
 
@@ -577,7 +582,7 @@ uint64_t backpressure_nr_set_up_late(const struct backpressure *backpressure)
 
 bool backpressure_may_miss(const struct backpressure *backpressure)
 {
-	return backpressure->table->missed;
+	return backpressure->table->missed || backpressure->table->no_room;
 }
 
 uint64_t backpressure_nr_pauses(const struct backpressure *backpressure)

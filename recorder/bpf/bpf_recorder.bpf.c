@@ -483,9 +483,9 @@ ALWAYS_INLINE int note_fork(struct task_struct *task, unsigned long clone_flags)
 		return 0;
 	/* Add the child before its first system call, whether or not its parent lives on. */
 	child = add_target(task->tgid);
-	/* Without an entry it is not recorded. */
+	/* Without an entry it may not be recorded. */
 	if (!child)
-		shared.missed = 1;
+		shared.no_room = 1;
 	else if (child->fork_noted)
 		return 0;
 	else

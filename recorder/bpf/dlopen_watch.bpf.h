@@ -221,7 +221,7 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 	target = add_target(tgid);
 	/* Without an entry its file is not inspected. */
 	if (!target) {
-		shared.missed = 1;
+		shared.no_room = 1;
 		return 0;
 	}
 	target->mapped_device = key.device;

@@ -122,6 +122,7 @@ struct target_table {
 	unsigned int any_mapped;	/* some target may have has_mapped set */
 	unsigned int watchdog_was_late; /* so nothing was stopped */
 	unsigned int missed;		/* a process went on before its set-up work was done */
+	unsigned int no_room;		/* for a process; it may not be recorded */
 	unsigned int files_unheld;	/* one was not stopped when it mapped a new file */
 	unsigned int nr_set_up_late;	/* how many of these had been stopped for too long */
 	unsigned int blind;		/* no program sets target.debugged: read /proc instead */

@@ -208,6 +208,22 @@ pids_of_first_window() {
 		awk '/leakrec:window: .*open=1/ { nr++ } /:malloc/ && nr == 1 { print $1 }' | sort -u
 }
 
+@test "budget: children for which the target table has no room are told of" {
+	local input
+
+	mkfifo input
+	python3 "$SOURCE_DIR/test/integration/support/full_table.py" <input 3>&- &
+	RECORDED_PID=$!
+	TARGET_PID=$RECORDED_PID
+	STARTED_PIDS+=("$RECORDED_PID")
+	exec {input}>input
+	record_waiting
+	echo >&"$input"
+	end_when said "the table has no room for more processes"
+	grep -q " 0 or more events lost" leakrec.err || fail "$(cat leakrec.err)"
+	! grep -q 'continued before its child' leakrec.err || fail "$(cat leakrec.err)"
+}
+
 @test "budget: many busy processes are not all probed at once" {
 	local pids=() all
 
