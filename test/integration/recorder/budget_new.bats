@@ -212,7 +212,7 @@ pids_of_first_window() {
 	local input
 
 	mkfifo input
-	python3 "$SOURCE_DIR/test/integration/support/full_table.py" <input 3>&- &
+	python3 "$SOURCE_DIR/test/integration/support/full_table.py" "$TARGETS/crowding_ids" <input 3>&- &
 	RECORDED_PID=$!
 	TARGET_PID=$RECORDED_PID
 	STARTED_PIDS+=("$RECORDED_PID")
