@@ -25,8 +25,8 @@ static int take(uid_t uid, bool with)
 	int status;
 
 	if (pid == 0) {
-		capng_get_caps_process();
-		if (!with && (capng_updatev(CAPNG_DROP, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
+		if (!with && (capng_get_caps_process() ||
+			      capng_updatev(CAPNG_DROP, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
 					    CAP_SETUID, CAP_SETGID, -1) ||
 			      capng_apply(CAPNG_SELECT_CAPS)))
 			_exit(99);
