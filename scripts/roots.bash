@@ -63,7 +63,8 @@ copy_source() {
 	done | tar -c --null --files-from=- | tar -x -C "$1"
 }
 
-# enter ROOT COMMAND...: runs the command there. All roots of a suite share apt's downloads.
+# enter ROOT COMMAND...: runs the command there. All roots of a suite share apt's downloads. Not by chroot alone: the kernel
+# makes no user namespace for a process whose root is not that of its mount namespace (current_chrooted(), fs/namespace.c).
 enter() {
 	local root=$1 suite=${1##*/}
 
@@ -79,7 +80,10 @@ enter() {
 		mount --rbind /dev "$root/dev"
 		mount --bind "$debs" "$root/var/cache/apt/archives"
 		mountpoint -q "$root/sys/kernel/tracing" || mount -t tracefs tracefs "$root/sys/kernel/tracing"
-		exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+		cd "$root"
+		pivot_root . mnt
+		umount -l mnt
+		exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
 			LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive ${TERM:+TERM="$TERM"} \
 			${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
 			${no_proxy:+no_proxy="$no_proxy"} "$@"' enter "$root" "$ROOTS/debs-${suite%-*}" "$@"
