@@ -171,22 +171,41 @@ bool perf_script_parse_event(char *line, struct perf_script_event *ret)
 	return false;
 }
 
-/* Parses "malloc+0x1a" and cuts off the offset. */
-static void parse_symbol(char *text, struct perf_script_frame *ret)
+/* Cuts "+0x1a" off @text. Returns false if it does not end like that. */
+static bool cut_offset(char *text, uint64_t *ret)
 {
 	char *plus = strrchr(text, '+');
 	const char *p = plus ? plus + 1 : NULL;
+	uint64_t offset;
 
+	if (!p || p[0] != '0' || p[1] != 'x')
+		return false;
+	p += 2;
+	if (!parse_hex(&p, &offset) || *p)
+		return false;
+	*plus = '\0';
+	*ret = offset;
+	return true;
+}
+
+/* Parses "malloc+0x1a". */
+static void parse_symbol(char *text, struct perf_script_frame *ret)
+{
 	if (!*text || strcmp(text, UNKNOWN_FRAME) == 0)
 		return;
 	ret->symbol = text;
-	if (!p || p[0] != '0' || p[1] != 'x')
+	cut_offset(text, &ret->symbol_offset);
+}
+
+/* Parses "/lib/libc.so.6" or, by -F dsoff, "/lib/libc.so.6+0x29ca8". */
+static void parse_module(char *text, struct perf_script_frame *ret)
+{
+	ret->inlined = strcmp(text, "inlined") == 0;
+	if (!*text || strcmp(text, UNKNOWN_FRAME) == 0 || ret->inlined)
 		return;
-	p += 2;
-	if (parse_hex(&p, &ret->symbol_offset) && !*p)
-		*plus = '\0';
-	else
-		ret->symbol_offset = 0;
+	ret->module = text;
+	if (*text == '/')
+		cut_offset(text, &ret->address);
 }
 
 bool perf_script_parse_frame(char *line, struct perf_script_frame *ret)
@@ -213,9 +232,7 @@ bool perf_script_parse_frame(char *line, struct perf_script_frame *ret)
 	if (*module == ' ')
 		*module++ = '\0';
 	*module++ = '\0';
-	ret->inlined = strcmp(module, "inlined") == 0;
-	if (*module && strcmp(module, UNKNOWN_FRAME) != 0 && !ret->inlined)
-		ret->module = module;
+	parse_module(module, ret);
 	parse_symbol(symbol, ret);
 	return true;
 }

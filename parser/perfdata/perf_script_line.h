@@ -33,7 +33,8 @@ struct perf_script_event {
 };
 
 struct perf_script_frame {
-	uint64_t address;   /* in the module's file; in memory with old perfs or without a module */
+	/* In the module's file; in memory without a module, and by some perfs without -F dsoff. */
+	uint64_t address;
 	const char *symbol; /* NULL: not known */
 	uint64_t symbol_offset;
 	const char *module; /* NULL: not known */

@@ -4,12 +4,14 @@
 #include "common/hash.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 /* Each file gets a range as large as a process's address space, so that any offset fits. */
 #define FILE_BITS   48
+#define MEMORY_BITS 40	  /* no file is that large, and programs and libraries are mapped above */
 #define MAX_FILES   32000 /* addresses above are the kernel's */
 #define NR_KNOWN    16384 /* a power of two */
 #define COMM_SIZE   16
@@ -51,7 +53,7 @@ struct perf_script_places {
 	struct text_pair *mapped; /* process, file's start */
 	struct text_pair *named;  /* address */
 	pid_t first_pid;	  /* of all threads whose process is not known; 0: none yet */
-	bool guessed;
+	bool guessed, in_memory;
 	struct known_address known[NR_KNOWN];
 };
 
@@ -181,6 +183,11 @@ bool perf_script_places_guessed(const struct perf_script_places *places)
 	return places->guessed;
 }
 
+bool perf_script_places_in_memory(const struct perf_script_places *places)
+{
+	return places->in_memory;
+}
+
 int perf_script_places_fork(struct perf_script_places *places, const struct perf_task_record *task)
 {
 	struct text_thread *thread;
@@ -216,10 +223,12 @@ int perf_script_places_name(struct perf_script_places *places, pid_t tid, const 
 			    bool *ret_is_new)
 {
 	struct text_thread *thread;
-	char comm[COMM_SIZE] = "";
+	char comm[COMM_SIZE] = "", substitute[16];
 	int err = get_thread(places, tid, &thread);
 
-	if (err)
+	*ret_is_new = false;
+	(void)snprintf(substitute, sizeof(substitute), ":%d", tid);
+	if (err || strcmp(name, substitute) == 0)
 		return err;
 	memcpy(comm, name, strnlen(name, sizeof(comm) - 1));
 	*ret_is_new = strcmp(comm, thread->comm) != 0;
@@ -295,6 +304,7 @@ int perf_script_places_frame(struct perf_script_places *places, pid_t pid,
 	*ret = frame->address;
 	if (err || !file || frame->address >> FILE_BITS)
 		return err;
+	places->in_memory |= frame->address >> MEMORY_BITS != 0;
 	*ret = file->start + frame->address;
 	err = map_file(places, pid, file);
 	if (err || !frame->symbol || !consumer->on_name)

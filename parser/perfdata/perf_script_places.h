@@ -24,10 +24,15 @@ int perf_script_places_process(struct perf_script_places *places, pid_t pid, pid
 			       pid_t *ret_pid);
 /* True if several threads became one process that way. */
 bool perf_script_places_guessed(const struct perf_script_places *places);
+/* True if a frame of a file had an address in memory: its line is not known. */
+bool perf_script_places_in_memory(const struct perf_script_places *places);
 int perf_script_places_fork(struct perf_script_places *places, const struct perf_task_record *task);
 void perf_script_places_exec(struct perf_script_places *places, pid_t pid);
 
-/* Stores the thread's @name. *@ret_is_new: it differs from the last one. Returns 0 or -ENOMEM. */
+/*
+ * Stores the thread's @name. *@ret_is_new: it differs from the last one. perf's substitute for the
+ * name of a thread that has ended, ":TID", is none. Returns 0 or -ENOMEM.
+ */
 int perf_script_places_name(struct perf_script_places *places, pid_t tid, const char *name,
 			    bool *ret_is_new);
 

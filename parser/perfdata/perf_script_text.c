@@ -18,6 +18,7 @@
 #define NR_POINTS	 5
 #define MAX_SCHEMAS	 64
 #define LINES_TO_BE_SURE 10000 /* without an event: it is another kind of text */
+#define FIELDS		 "comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso"
 
 struct text_field {
 	const char *name;
@@ -530,8 +531,11 @@ int perf_script_text_read(struct perf_source *source, const uint8_t *head, size_
 	err = read_lines(reader);
 	if (!err && perf_script_places_guessed(reader->places))
 		diag_note("%s: the text does not tell processes from threads and was read as one "
-			  "process; print it by perf script -F "
-			  "comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso",
+			  "process; print it by perf script -F " FIELDS,
+			  source->name);
+	if (!err && perf_script_places_in_memory(reader->places))
+		diag_note("%s: the text has addresses in memory and none in files, so lines are "
+			  "missing; print it by perf script -F " FIELDS ",dsoff",
 			  source->name);
 	perf_script_places_destroy(reader->places);
 	return err;

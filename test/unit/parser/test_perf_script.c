@@ -95,6 +95,13 @@ static void frames(void **state)
 	assert_string_equal(frame.symbol, "f(int (*)(int), char)");
 	assert_string_equal(frame.module, "/a (b)/c");
 
+	frame = parse_frame("\t 7f1faa4ee8d0 malloc+0x1f (/lib/libc.so.6+0x98930)", buffer);
+	assert_int_equal(frame.address, 0x98930);
+	assert_string_equal(frame.module, "/lib/libc.so.6");
+
+	frame = parse_frame("\t 7f1faa4ee8d0 f+0x1 ([vdso]+0x9a0)", buffer);
+	assert_int_equal(frame.address, 0x7f1faa4ee8d0);
+
 	frame = parse_frame("\t 7f10 [unknown] ([unknown])", buffer);
 	assert_null(frame.symbol);
 	assert_null(frame.module);
@@ -230,13 +237,29 @@ static void endless_lines(void **state)
 	assert_int_equal(reading.stats.probe_samples, 3);
 }
 
+/* Newer perfs print addresses in memory, and a substitute for the name of a thread that has ended.
+ */
+static void addresses_in_memory(void **state)
+{
+	static const char line[] = "prog 7/7 [0] 1.000001: probe_libc:malloc: (7f30) arg1=0x20\n"
+				   "\t 55da9a5868a8 main+0x8 (/bin/prog)\n"
+				   ":7   7/7 [0] 1.000002: probe_libc:free: (7f80) mem=0x9000\n";
+	_cleanup_reading_ struct reading reading = read_bytes((const uint8_t *)line, strlen(line));
+
+	assert_int_equal(reading.ret, 0);
+	assert_non_null(strstr(reading.messages, "has addresses in memory and none in files"));
+	assert_non_null(strstr(reading.log, " prog\n"));
+	assert_null(strstr(reading.log, " :7\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events),	   cmocka_unit_test(no_events),
-		cmocka_unit_test(frames),	   cmocka_unit_test(a_whole_text),
-		cmocka_unit_test(repeated_events), cmocka_unit_test(other_texts),
-		cmocka_unit_test(endless_lines),   cmocka_unit_test(children),
+		cmocka_unit_test(events),	cmocka_unit_test(no_events),
+		cmocka_unit_test(frames),	cmocka_unit_test(addresses_in_memory),
+		cmocka_unit_test(a_whole_text), cmocka_unit_test(repeated_events),
+		cmocka_unit_test(other_texts),	cmocka_unit_test(endless_lines),
+		cmocka_unit_test(children),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
