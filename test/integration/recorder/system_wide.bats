@@ -62,7 +62,8 @@ record_machine() {
 	finish_target
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
-	perf script -i perf.data --show-task-events -F comm,event 2>/dev/null | grep leak-analyst >analyst
+	perf script -i perf.data --show-task-events -F comm,event 2>/dev/null >events
+	grep leak-analyst events >analyst || fail "no analyst in $(wc -l <events) events: $(cat leakrec.err)"
 	grep -q COMM analyst || fail "$(sort analyst | uniq -c)"
 	run ! grep -E 'malloc|free|calloc' analyst
 }
