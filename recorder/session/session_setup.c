@@ -452,7 +452,7 @@ static int fall_back(const struct record_config *config, const char *const *obje
 	if (config->in_windows) {
 		diag_error(
 			"cannot keep to a budget: that needs BPF programs on uprobe_multi links "
-			"(Linux 6.12 to 6.19, and the right to load them): %s; record without "
+			"(Linux 6.12 or later, and the right to load them): %s; record without "
 			"--budget, for a short time (-d)",
 			objections[config->by == RECORD_BY_BEST ? RECORD_BY_SESSION : config->by]);
 		return err;
