@@ -223,8 +223,7 @@ static bool runs_all_single(void)
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	/* Not const: libbpf 1.5 would reject it. */
-	struct bpf_prog_load_opts options = {.sz = sizeof(options), .prog_flags = BPF_F_SLEEPABLE};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .prog_flags = BPF_F_SLEEPABLE);
 	_cleanup_close_ int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", return_0,
 					       ARRAY_SIZE(return_0), &options);
 

@@ -7,7 +7,7 @@
 
 int bpf_ring_create_map(size_t size_bytes)
 {
-	const struct bpf_map_create_opts opts = {.sz = sizeof(opts), .map_flags = BPF_F_MMAPABLE};
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 
 	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "ring", sizeof(uint32_t),
 			      (uint32_t)bpf_ring_value_bytes(size_bytes), 1, &opts);

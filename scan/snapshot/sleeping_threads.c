@@ -20,8 +20,8 @@
 int sleeping_threads_init(struct sleeping_threads *ret, pid_t pid)
 {
 	union bpf_iter_link_info info = {.task.pid = (uint32_t)pid};
-	struct bpf_iter_attach_opts opts = {
-		.sz = sizeof(opts), .link_info = &info, .link_info_len = sizeof(info)};
+	/* libbpf refuses options whose padding is not zero. */
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
 
 	*ret = (struct sleeping_threads){0};
 	libbpf_set_print(NULL);

@@ -37,8 +37,7 @@ static int load_program(uint32_t attach_type)
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	struct bpf_prog_load_opts options = {.sz = sizeof(options),
-					     .expected_attach_type = attach_type};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach_type);
 
 	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "bare", "GPL", nothing,
 			     sizeof(nothing) / sizeof(nothing[0]), &options);
