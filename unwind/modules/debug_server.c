@@ -24,6 +24,7 @@ struct library {
 	__typeof__(&debuginfod_find_debuginfo) find_debuginfo;
 	__typeof__(&debuginfod_set_progressfn) set_progressfn;
 	__typeof__(&debuginfod_set_user_data) set_user_data;
+	bool is_silent; /* does not call on_progress() until a server answers */
 };
 
 /* The library's function, for the callback, which gets nothing but the client. */
@@ -40,6 +41,7 @@ struct debug_server {
 	const char *name;
 	uint64_t begin_ns, last_byte_ns;
 	long nr_bytes;
+	bool has_answered;
 	bool timed_out;
 	bool shown;
 };
@@ -94,6 +96,7 @@ static int on_progress(debuginfod_client *client, long nr_bytes, long nr_total)
 		server->nr_bytes = nr_bytes;
 		server->last_byte_ns = now;
 	}
+	server->has_answered = true;
 	show_progress(server, nr_bytes, nr_total);
 	server->timed_out =
 		now - server->last_byte_ns >= stall_ns() ||
@@ -118,6 +121,8 @@ static bool load_library(struct library *library)
 	library->set_user_data =
 		(__typeof__(library->set_user_data))dlsym(handle, "debuginfod_set_user_data");
 	get_user_data = (__typeof__(get_user_data))dlsym(handle, "debuginfod_get_user_data");
+	/* Since elfutils 0.192, which has this function (perform_queries(), debuginfod-client.c) */
+	library->is_silent = dlsym(handle, "debuginfod_find_metadata");
 	return library->begin && library->end && library->find_debuginfo &&
 	       library->set_progressfn && library->set_user_data && get_user_data;
 }
@@ -183,6 +188,37 @@ static void end_fetch(struct debug_server *server, int result)
 		  server->name, (double)taken_ns / (double)NS_PER_S, DEBUGINFOD_URLS_ENV_VAR);
 }
 
+/*
+ * Where the library is silent, it would wait for an answer for minutes, three times. Its own limit
+ * ends that, but is one of the whole transfer: a server that has answered meanwhile is asked again
+ * without it, and on_progress() sees to the transfer. A limit that the user has set stays.
+ */
+static int ask(struct debug_server *server, const uint8_t *build_id, size_t build_id_size,
+	       char **ret_path)
+{
+	const struct library *library = &server->library;
+	bool is_limited = library->is_silent && !getenv(DEBUGINFOD_MAXTIME_ENV_VAR);
+	char limit[24];
+	int fd;
+
+	if (is_limited) {
+		snprintf(limit, sizeof(limit), "%llu", stall_ns() / NS_PER_S);
+		setenv(DEBUGINFOD_MAXTIME_ENV_VAR, limit, 1);
+		setenv(DEBUGINFOD_RETRY_LIMIT_ENV_VAR, "0", 0);
+	}
+	fd = library->find_debuginfo(server->client, build_id, (int)build_id_size, ret_path);
+	if (is_limited)
+		unsetenv(DEBUGINFOD_MAXTIME_ENV_VAR);
+	if (is_limited && fd == -ETIME && server->has_answered) {
+		server->nr_bytes = 0;
+		server->last_byte_ns = now_ns();
+		fd = library->find_debuginfo(server->client, build_id, (int)build_id_size,
+					     ret_path);
+	}
+	server->timed_out |= fd == -ETIME;
+	return fd;
+}
+
 /* Fetches without a look into the file. */
 static int fetch(struct debug_server *server, const char *name, const uint8_t *build_id,
 		 size_t build_id_size, char **ret_path)
@@ -198,8 +234,9 @@ static int fetch(struct debug_server *server, const char *name, const uint8_t *b
 	server->name = name;
 	server->begin_ns = server->last_byte_ns = now_ns();
 	server->nr_bytes = 0;
-	server->timed_out = server->shown = false;
-	fd = server->library.find_debuginfo(server->client, build_id, (int)build_id_size, ret_path);
+	server->has_answered = server->timed_out = server->shown = false;
+	show_progress(server, 0, 0);
+	fd = ask(server, build_id, build_id_size, ret_path);
 	end_fetch(server, fd);
 	server->name = NULL;
 	return fd < 0 ? -ENOENT : fd;

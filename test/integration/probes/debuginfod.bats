@@ -19,7 +19,7 @@ teardown() {
 	common_teardown
 }
 
-# start_server DIR [hang]: sets DEBUGINFOD_URLS.
+# start_server DIR [hang | slow]: sets DEBUGINFOD_URLS.
 start_server() {
 	python3 "$SOURCE_DIR/test/integration/support/debug_server.py" "$@" >requests 3>&- &
 	SERVER=$!
@@ -68,4 +68,17 @@ start_server() {
 	export DEBUGINFOD_CACHE_PATH=$PWD/other-cache
 	script -qec "$BIN/leakparse -i perf.data >leaks" terminal >/dev/null
 	grep -q 'asking debuginfod for chain' terminal || fail "$(cat terminal)"
+}
+
+# Longer than a server may be silent.
+@test "debug files: a debuginfod server that takes its time" {
+	require_program python3
+	build_stripped
+	record_only
+	mkdir served
+	cp kept/chain.debug "served/$(build_id chain).debug"
+	start_server served slow
+	parse
+	check_chain
+	assert_equal "on stderr" "$(grep -c 'from debuginfod within' leakparse.err)" 0
 }

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""debug_server.py DIR [hang]: a debuginfod server for tests.
+"""debug_server.py DIR [hang | slow]: a debuginfod server for tests.
 
 Serves DIR/BUILD_ID.debug as /buildid/BUILD_ID/debuginfo; with "hang" it takes requests in and never
-answers. Prints its port, then each request's path.
+answers; with "slow" its first file takes 13 s, a byte each second. Prints its port, then each
+request's path.
 """
 import http.server
 import os
 import sys
 import threading
+import time
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -26,7 +28,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content)
+        nr_slow = 13 if sys.argv[2:] == ["slow"] else 0
+        sys.argv[2:] = []
+        for at in range(nr_slow):
+            self.wfile.write(content[at : at + 1])
+            time.sleep(1)
+        self.wfile.write(content[nr_slow:])
 
     def log_message(self, *arguments):
         pass
