@@ -59,12 +59,13 @@ struct syscall_schema {
 #define SYSCALL_FIELD_BREAK "old_brk"
 
 /*
- * Fields of sys_exit_NAME: the kernel's, and those that our BPF programs add. If the C library's
- * wrapper has no frame, the top of the stack is the return address into its caller. The added
- * fields are 0 if stacks are dumped: unwinding the dump gives better answers.
+ * Fields of sys_exit_NAME: the kernel's, and those that our BPF programs add. The C library's
+ * wrapper mostly has no frame: above the registers that it restores before it returns is the
+ * return address into its caller. The added fields are 0 if stacks are dumped: unwinding the dump
+ * gives better answers.
  */
 #define SYSCALL_FIELD_RET    "ret"
-#define SYSCALL_FIELD_CALLER "caller" /* the word on top of the stack */
+#define SYSCALL_FIELD_CALLER "caller" /* that word; 0: not readable */
 #define SYSCALL_FIELD_PAIR   "pair"   /* SYSCALL_OPENS_PAIR: first descriptor + (second << 32) */
 #define SYSCALL_FIELD_INSIDE "inside" /* the probed function that the thread is in, or 0 */
 

@@ -78,7 +78,7 @@ int sample_stacks_add_call(struct stack_store *stacks, const struct perf_sample 
 
 /*
  * The C library's wrapper of a system call has no frame, so frame pointers miss its caller. The
- * word on top of the stack may be the return address. The probed function that the thread is in
+ * recorded word of the stack may be the return address. The probed function that the thread is in
  * stands for all other missing frames. Without a callchain nothing else is known.
  */
 int sample_stacks_add_syscall(struct stack_store *stacks, const struct perf_sample *sample,

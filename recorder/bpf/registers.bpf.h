@@ -206,6 +206,64 @@ ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
 	return caller;
 }
 
+/*
+ * What the wrapper of a system call has saved on the stack, by the code after its syscall
+ * instruction: cmp $-4095,%rax or $-4096; jae or ja; pops; ret. Returns the number of pops, plus
+ * 256 times the number, from 1, of the one that restores the frame pointer. Other code counts as
+ * without pops. The function is global, so that the verifier checks the loop once for each program.
+ */
+__attribute__((noinline)) unsigned int pops_of_wrapper(unsigned long long ip)
+{
+	unsigned long long test = 0, code = 0;
+	unsigned int nr = 0, of_fp = 0, jump;
+
+	bpf_probe_read_user(&test, sizeof(test), (void *)ip);
+	if ((test & 0xfffffffeffffULL) != 0xfffff0003d48ULL)
+		return 0;
+	jump = test >> 48; /* with an offset of one byte or of four */
+	if ((jump & 0xfb) == 0x73)
+		ip += 8;
+	else if ((jump & 0xfbff) == 0x830f)
+		ip += 12;
+	else
+		return 0;
+	bpf_probe_read_user(&code, sizeof(code), (void *)ip);
+	for (int i = 0; i < 8; i++, code >>= 8) {
+		unsigned int byte = code & 0xff;
+
+		if (byte == 0xc3)
+			return nr + 256 * of_fp;
+		if (byte == 0x41 && (code & 0xf800) == 0x5800) { /* pop %r8 to %r15 */
+			nr++;
+			code >>= 8;
+			continue;
+		}
+		if ((byte & 0xf8) != 0x58)
+			return 0;
+		nr++;
+		if (byte == 0x5d)
+			of_fp = nr;
+	}
+	return 0;
+}
+
+/*
+ * Returns the address of the caller of a system call's wrapper, and restores the caller's frame
+ * pointer in @regs, where a system call has just returned. glibc 2.41's mmap holds its flags in
+ * %rbp (MMAP_PREPARE, sysdeps/unix/sysv/linux/x86_64/64/mmap_internal.h).
+ */
+ALWAYS_INLINE unsigned long long leave_wrapper(struct kept_registers *regs)
+{
+	unsigned int pops = pops_of_wrapper(regs->rip), of_fp = pops >> 8;
+	unsigned long long caller = 0, fp;
+
+	if (of_fp &&
+	    bpf_probe_read_user(&fp, sizeof(fp), (void *)(regs->rsp + 8ULL * (of_fp - 1))) == 0)
+		regs->rbp = fp;
+	bpf_probe_read_user(&caller, sizeof(caller), (void *)(regs->rsp + 8ULL * (pops & 0xff)));
+	return caller;
+}
+
 /* The arguments of a system call, at its entry and at its return. */
 ALWAYS_INLINE void copy_syscall_args(unsigned long long *to, const struct pt_regs *regs)
 {
@@ -321,6 +379,12 @@ ALWAYS_INLINE void set_return(struct kept_registers *regs, unsigned long long ip
 {
 	regs->pc = ip;
 	regs->sp = sp;
+}
+
+/* The caller of a system call's wrapper, which has no frame: the link register. */
+ALWAYS_INLINE unsigned long long leave_wrapper(struct kept_registers *regs)
+{
+	return regs->preserved[30 - FIRST_KEPT];
 }
 
 /* At the return, the first argument's register holds the result. */

@@ -519,14 +519,19 @@ ALWAYS_INLINE void record(struct sample *sample, const struct bpf_event *event,
 	write_sample(sample);
 }
 
-/* The same for a stack that begins where the program is. */
-ALWAYS_INLINE void record_here(struct sample *sample, const struct bpf_event *event,
-			       unsigned int nr_fields, const struct pt_regs *regs)
+/* For a stack that begins where the program is. */
+ALWAYS_INLINE void keep_registers(struct sample *sample, const struct pt_regs *regs)
 {
 	if (dump_bytes && !dumps_fit)
 		copy_context(&sample->regs, regs);
 	else
 		copy_call_context(&sample->regs, regs);
+}
+
+ALWAYS_INLINE void record_here(struct sample *sample, const struct bpf_event *event,
+			       unsigned int nr_fields, const struct pt_regs *regs)
+{
+	keep_registers(sample, regs);
 	record(sample, event, nr_fields);
 }
 

@@ -81,17 +81,18 @@ int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
 	copy_syscall_args(args, regs);
 	if (!syscall_matches(syscall, args))
 		return 0;
+	keep_registers(&sample, regs);
 	sample.caller = 0;
 	sample.fields[0] = syscall_number(regs);
 	sample.fields[1] = ret;
 	/* Frame-pointer unwinding misses a frameless wrapper's caller. */
-	sample.fields[2] = dump_bytes ? 0 : caller_at_entry(regs);
+	sample.fields[2] = dump_bytes ? 0 : leave_wrapper(&sample.regs);
 	sample.fields[3] = dump_bytes ? 0 : pending_function(PT_REGS_SP(regs));
 	sample.fields[4] = 0;
 	if (syscall->pair_arg)
 		bpf_probe_read_user(&sample.fields[4], sizeof(sample.fields[4]),
 				    (void *)args[(syscall->pair_arg - 1) & 3]);
-	record_here(&sample, &syscall->exit, 5, regs);
+	record(&sample, &syscall->exit, 5);
 	return 0;
 }
 

@@ -49,8 +49,8 @@ teardown() {
 @test "mappings: frame pointers" {
 	record_command mappings --with mmap --call-graph fp
 	assert_left_in_all
-	diff <(grep -E '^left (keep_plain|keep_parts|keep_in_thread|keep_in_child) ' truth | sort) \
-		<(left | grep -E '^left (keep_plain|keep_parts|keep_in_thread|keep_in_child) ')
+	diff <(grep -E '^left keep_(plain|parts|by_wrapper|in_thread|in_child) ' truth | sort) \
+		<(left | grep -E '^left keep_(plain|parts|by_wrapper|in_thread|in_child) ')
 }
 
 @test "mappings: frame pointers, perf events" {

@@ -205,6 +205,50 @@ static void keep_by_syscall(void)
 	left(__func__, 1, 7 * PAGE);
 }
 
+#if defined(__x86_64__)
+/*
+ * A wrapper that holds the flags in the frame pointer, as glibc 2.41's does
+ * (MMAP_PREPARE, sysdeps/unix/sysv/linux/x86_64/64/mmap_internal.h).
+ */
+char *saving_mmap(void *address, size_t len, int prot, int flags, int fd,
+		  off_t offset) __asm__("__mmap");
+__asm__(".text\n"
+	".type __mmap, @function\n"
+	"__mmap:\n"
+	".cfi_startproc\n"
+	"push %rbp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_rel_offset rbp, 0\n"
+	"mov %ecx, %ebp\n"
+	"push %r12\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_rel_offset r12, 0\n"
+	"mov $9, %eax\n"
+	"mov %ebp, %r10d\n"
+	"syscall\n"
+	"cmp $-4096, %rax\n"
+	"ja 1f\n"
+	"pop %r12\n"
+	".cfi_adjust_cfa_offset -8\n"
+	".cfi_restore r12\n"
+	"pop %rbp\n"
+	".cfi_adjust_cfa_offset -8\n"
+	".cfi_restore rbp\n"
+	"ret\n"
+	"1: ud2\n"
+	".cfi_endproc\n"
+	".size __mmap, .-__mmap\n");
+#else
+#define saving_mmap mmap
+#endif
+
+static void keep_by_wrapper(void)
+{
+	check(saving_mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED,
+	      "mmap");
+	left(__func__, 1, PAGE);
+}
+
 /* The allocator uses the break, too. It does not move it in between here. */
 static void keep_break(void)
 {
@@ -326,6 +370,7 @@ int main(int argc, char **argv)
 	fail();
 	keep_file();
 	keep_by_syscall();
+	keep_by_wrapper();
 	use_threads();
 	use_children();
 	use_allocator();
