@@ -176,5 +176,7 @@ time.sleep(1000)' >ready 3>&- &
 	kill -INT "$LEAKREC_PID"
 	wait_until 10 has_ended "$LEAKREC_PID"
 	wait "$LEAKREC_PID" || fail "$(cat leakrec.err)"
-	kill -KILL "$RECORDED_PID"
+	# The target's end may wait for the server.
+	kill_now "$RECORDED_PID" "$SERVER"
+	SERVER=
 }
