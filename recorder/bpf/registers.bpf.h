@@ -250,9 +250,10 @@ __attribute__((noinline)) unsigned int pops_of_wrapper(unsigned long long ip)
 /*
  * Returns the address of the caller of a system call's wrapper, and restores the caller's frame
  * pointer in @regs, where a system call has just returned. glibc 2.41's mmap holds its flags in
- * %rbp (MMAP_PREPARE, sysdeps/unix/sysv/linux/x86_64/64/mmap_internal.h).
+ * %rbp (MMAP_PREPARE, sysdeps/unix/sysv/linux/x86_64/64/mmap_internal.h). Not inlined: there is no
+ * room for more on the stack of the program that calls it.
  */
-ALWAYS_INLINE unsigned long long leave_wrapper(struct kept_registers *regs)
+static __attribute__((noinline)) unsigned long long leave_wrapper(struct kept_registers *regs)
 {
 	unsigned int pops = pops_of_wrapper(regs->rip), of_fp = pops >> 8;
 	unsigned long long caller = 0, fp;
