@@ -113,7 +113,7 @@ end_target() {
 	pkill -STOP -P "$LEAKREC_PID" leak-scanner
 	kill -USR2 "$LEAKREC_PID"
 	wait_until 120 grep -q "^leakrec: warning: scan of process $RECORDED_PID: left out, " leakrec.err
-	grep -q '^leakrec: warning: scan 1 has no result$' leakrec.err
+	wait_until 60 grep -q '^leakrec: warning: scan 1 has no result$' leakrec.err
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	grep -q "cannot scan process $RECORDED_PID: an earlier scan took too long$" leakrec.err
