@@ -82,8 +82,7 @@ uid_t elf_file_owner(int fd, const struct stat *st)
 	return st->st_uid;
 }
 
-/* By set-user-ID, file capabilities or ambient ones. Who cannot ask, as leak-analyst, may have any.
- */
+/* By set-user-ID, file or ambient capabilities. leak-analyst cannot ask, and may have any. */
 static bool has_more_rights_than_its_user(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -85,8 +85,7 @@ static uint64_t nr_misses(const struct bpf_program *program)
 									: NOT_LOADED;
 }
 
-/* The number of events at which the program @name of @object and all of its backups may have been
- * skipped. */
+/* At how many events the program @name of @object and all of its backups may have been skipped. */
 static uint64_t nr_skipped(const struct bpf_object *object, const char *name)
 {
 	const struct bpf_program *program = bpf_object__find_program_by_name(object, name);

@@ -285,8 +285,7 @@ static struct dlopen_watch_counts count(const struct dlopen_watch *watch)
 	return ret;
 }
 
-/* Looks at the targets that follow, until @end_ns of this thread's time. True: there are no more.
- */
+/* Looks at the targets that follow, until @end_ns of this thread's time. True: none is left. */
 static bool look_at_targets(struct dlopen_watch *watch, uint64_t end_ns)
 {
 	struct target_table *table = backpressure_table(watch->backpressure);

@@ -282,6 +282,16 @@ static void counts_an_end_only_in_the_sample(void **state)
 	}
 }
 
+/* A recording of one window, with one block that it looks at once. */
+static void follow_a_block(struct maker *maker)
+{
+	bound(maker, S, 0);
+	window(maker, S, 1);
+	allocate(maker, S + 1 * MS, 0x1000);
+	window(maker, S + 20 * MS, 0);
+	look(maker, 2 * S, 0x1000, S + 1 * MS, LOOK_TOUCHED);
+}
+
 /* A block with looks ends with the event that shows it. */
 static void ends_a_followed_block(void **state)
 {
@@ -290,11 +300,7 @@ static void ends_a_followed_block(void **state)
 		const struct site *site;
 		struct analysis analysis;
 
-		bound(&maker, S, 0);
-		window(&maker, S, 1);
-		allocate(&maker, S + 1 * MS, 0x1000);
-		window(&maker, S + 20 * MS, 0);
-		look(&maker, 2 * S, 0x1000, S + 1 * MS, LOOK_TOUCHED);
+		follow_a_block(&maker);
 		window(&maker, 3 * S, 1);
 		if (by_release)
 			release(&maker, 3 * S + MS, 0x1000);
@@ -458,11 +464,7 @@ static void ends_with_the_program(void **state)
 	const struct site *site;
 	struct analysis analysis;
 
-	bound(&maker, S, 0);
-	window(&maker, S, 1);
-	allocate(&maker, S + 1 * MS, 0x1000);
-	window(&maker, S + 20 * MS, 0);
-	look(&maker, 2 * S, 0x1000, S + 1 * MS, LOOK_TOUCHED);
+	follow_a_block(&maker);
 	perf_data_comm(maker.writer, PID, PID, 3 * S, "other", true);
 	look(&maker, 4 * S, 0x1000, S + 1 * MS, LOOK_GONE);
 	bound(&maker, 50 * S, 1);
