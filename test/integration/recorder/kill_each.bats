@@ -38,9 +38,7 @@ said() {
 		kill_now "$LEAKREC_PID"
 		assert_runs
 		wait_until 60 is_unprobed
-		"$BIN/leakparse" perf.data >leaks 2>leakparse.err || [[ $? == 1 ]]
-		grep -q '^# summary events=' leaks
-		grep -q 'did not finish it; its records were read' leakparse.err || fail "$(cat leakparse.err)"
+		assert_readable perf.data
 	done
 	# Its events are removed by the next recorder.
 	attach
