@@ -142,7 +142,7 @@ static int take_memory(struct taking *taking)
 	taking->regions.regions = NULL;
 	taking->regions.nr = 0;
 	if (!err)
-		err = memory_copy(snapshot, taking->end_ns);
+		err = memory_copy(snapshot, taking->pagemap_fd, taking->end_ns);
 	if (!err)
 		shared_memory_copy(&taking->regions.shared, snapshot, taking->end_ns);
 	return err;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/snapshot/memory_copy.h"
 
+#include "scan/snapshot/populated_pages.h"
+
 #include "common/clock.h"
 
 #include <errno.h>
@@ -75,7 +77,19 @@ static void add_piece(struct pieces *pieces, const struct scan_region *region, u
 	pieces->bytes += size;
 }
 
-static int copy_region(struct snapshot *snapshot, const struct scan_region *region, uint64_t end_ns)
+/* By /proc/PID/mem, which takes 1.6 to 3 times as long as process_vm_readv(). */
+static void copy_shared(struct snapshot *snapshot, const struct scan_region *region,
+			uint64_t address, uint64_t size)
+{
+	struct iovec local = {region->bytes + (address - region->start), size};
+	uint64_t unread = copy_by_pages(snapshot->mem_fd, &local, address);
+
+	if (unread)
+		unread_memory_add(&snapshot->unread, address, unread);
+}
+
+static int copy_region(struct snapshot *snapshot, const struct scan_region *region, int pagemap_fd,
+		       uint64_t end_ns)
 {
 	struct pieces pieces = {.nr = 0};
 
@@ -84,8 +98,15 @@ static int copy_region(struct snapshot *snapshot, const struct scan_region *regi
 
 		for (uint64_t at = region->runs[i].start; at < end; at += size) {
 			size = end - at < PIECE_BYTES ? end - at : PIECE_BYTES;
-			add_piece(&pieces, region, at, size);
 			snapshot->copied_bytes += size;
+			if (region->source == COPY_MEMORY &&
+			    !populated_pages_may_be_pinned(pagemap_fd, at, at + size)) {
+				copy_shared(snapshot, region, at, size);
+				if (clock_now_ns() > end_ns)
+					return -ETIMEDOUT;
+				continue;
+			}
+			add_piece(&pieces, region, at, size);
 			if (pieces.nr < NR_PIECES && pieces.bytes < 16 * (uint64_t)PIECE_BYTES)
 				continue;
 			copy_pieces(snapshot, region->source, &pieces);
@@ -97,12 +118,12 @@ static int copy_region(struct snapshot *snapshot, const struct scan_region *regi
 	return clock_now_ns() > end_ns ? -ETIMEDOUT : 0;
 }
 
-int memory_copy(struct snapshot *snapshot, uint64_t end_ns)
+int memory_copy(struct snapshot *snapshot, int pagemap_fd, uint64_t end_ns)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < snapshot->nr_regions && !err; i++)
 		if (snapshot->regions[i].source != COPY_FILE)
-			err = copy_region(snapshot, &snapshot->regions[i], end_ns);
+			err = copy_region(snapshot, &snapshot->regions[i], pagemap_fd, end_ns);
 	return err;
 }

@@ -7,8 +7,9 @@
 
 /*
  * Copies the runs of all regions, whose memory is reserved, but those that come from files. What
- * cannot be read is counted. Returns 0, or -ETIMEDOUT after @end_ns.
+ * cannot be read is counted. @pagemap_fd: an open /proc/PID/pagemap. Returns 0, or -ETIMEDOUT after
+ * @end_ns.
  */
-int memory_copy(struct snapshot *snapshot, uint64_t end_ns);
+int memory_copy(struct snapshot *snapshot, int pagemap_fd, uint64_t end_ns);
 
 #endif

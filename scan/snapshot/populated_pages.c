@@ -28,6 +28,7 @@ struct scan_answer {
 #define PAGEMAP_SWAPPED	 (1ull << 62)
 #define PAGEMAP_FILE	 (1ull << 61)
 #define PAGEMAP_GUARD	 (1ull << 58) /* Linux 6.15 */
+#define PAGEMAP_OWN	 (1ull << 56) /* no other process has it */
 
 #define NR_AT_A_TIME	 4096
 #define MAX_REGION_BYTES (256ull << 30) /* without the ioctl: 8 bytes are read for each page */
@@ -98,6 +99,21 @@ static int read_entries(int fd, struct scan_region *region, bool with_files)
 		}
 	}
 	return 0;
+}
+
+bool populated_pages_may_be_pinned(int pagemap_fd, uint64_t start, uint64_t end)
+{
+	const uint64_t page_bytes = (uint64_t)getpagesize();
+	uint64_t entries[NR_AT_A_TIME], nr = (end - start) / page_bytes;
+
+	if (nr > NR_AT_A_TIME || pread(pagemap_fd, entries, nr * sizeof(entries[0]),
+				       (off_t)(start / page_bytes * sizeof(entries[0]))) !=
+					 (ssize_t)(nr * sizeof(entries[0])))
+		return false;
+	for (uint64_t i = 0; i < nr; i++)
+		if (!(entries[i] & PAGEMAP_PRESENT) || !(entries[i] & (PAGEMAP_OWN | PAGEMAP_FILE)))
+			return false;
+	return true;
 }
 
 int populated_pages_find(int pagemap_fd, struct scan_region *region, bool with_files)

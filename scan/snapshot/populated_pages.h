@@ -13,4 +13,12 @@
  */
 int populated_pages_find(int pagemap_fd, struct scan_region *region, bool with_files);
 
+/*
+ * False if process_vm_readv() of these pages would give the process memory that it does not have:
+ * it pins what it reads. Since Linux 5.19, an anonymous page of several processes, as after fork()
+ * or by KSM, is copied for that (gup_must_unshare(), mm/internal.h, 6.18). To read /proc/PID/mem
+ * does not pin (__access_remote_vm(), mm/memory.c). A page that is in swap may be such a one.
+ */
+bool populated_pages_may_be_pinned(int pagemap_fd, uint64_t start, uint64_t end);
+
 #endif

@@ -98,6 +98,28 @@ switches_of() {
 	stop_reach
 }
 
+# kib_of PID Anonymous|Pss_Anon: the process's own memory; Pss_Anon: of what it shares, its part.
+kib_of() {
+	awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/smaps_rollup"
+}
+
+@test "leakscan: what a process shares since a fork stays shared" {
+	local before
+
+	perl -e '$x = "x" x (64 << 20); fork and sleep; syswrite(STDOUT, "ready $$\n"); sleep' >truth 3>&- &
+	STARTED_PIDS+=($!)
+	wait_until 60 says_ready $!
+	scan_child
+	STARTED_PIDS+=("$REACH_PID")
+	wait_until 60 grep -q '^State:[[:space:]]*S' "/proc/$REACH_PID/status"
+	before=$(kib_of "$REACH_PID" Pss_Anon)
+	(($(kib_of "$REACH_PID" Anonymous) - before > 30 << 10))
+	leakscan --once >screen
+	(($(kib_of "$REACH_PID" Pss_Anon) < before + 1024))
+	leakscan --once --stop >screen
+	(($(kib_of "$REACH_PID" Pss_Anon) < before + 1024))
+}
+
 # It sleeps before and after its memory is copied, which takes many times as long as it sleeps.
 @test "leakscan: a process that runs now and then is stopped" {
 	perl -e '$x = "x" x (64 << 20); syswrite(STDOUT, "ready"); select(undef, undef, undef, 0.0005) while 1' >truth 3>&- &
