@@ -314,14 +314,18 @@ static uint64_t available_bytes(void)
 
 /*
  * A copy that leaves nothing would have the kernel end another process, such as this one, or one of
- * the cgroup.
+ * the cgroup. What the process has in swap, reading brings back into RAM, but not at the expense of
+ * leakscan's cgroup.
  */
 static bool fits(const struct taking *taking)
 {
 	uint64_t needed = taking->prepared.populated_bytes;
 	uint64_t available = available_bytes(), left = cgroup_memory_left();
-	bool is_limited = left < available;
+	uint64_t swapped = taking->snapshot->swap_bytes;
+	bool is_limited;
 
+	available -= swapped < available ? swapped : available;
+	is_limited = left < available;
 	if (is_limited)
 		available = left;
 	if (needed <= available - available / 8)
