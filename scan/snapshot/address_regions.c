@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
 #define MADV_POPULATE_WRITE 23
@@ -166,23 +167,44 @@ void address_regions_deinit(struct address_regions *regions)
 	*regions = (struct address_regions){0};
 }
 
+/* Touches the memory for the copies of the runs: the parts that consist of whole @unit. */
+static int touch_runs(const struct scan_region *region, size_t unit)
+{
+	uintptr_t base = (uintptr_t)region->bytes;
+
+	for (size_t i = 0; i < region->nr_runs; i++) {
+		const struct page_run *run = &region->runs[i];
+		uintptr_t start = base + (run->start - region->start) + unit - 1;
+		uintptr_t end = base + (run->end - region->start);
+
+		start -= start % unit;
+		end -= end % unit;
+		if (start < end &&
+		    madvise(region->bytes + (start - base), end - start, MADV_POPULATE_WRITE) < 0 &&
+		    errno == ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Huge pages are faster, but a run of a small page would take one, too. So there are some only
+ * where all of one is needed. Its size is what a page of entries maps: 2 MiB with pages of 4 KiB.
+ */
 static int prepare_region(struct scan_region *region, bool touch)
 {
-	size_t size = region->end - region->start;
+	size_t size = region->end - region->start, page = (size_t)getpagesize();
 	int err = scan_region_reserve(region, size + GROWTH_BYTES(size));
 
 	if (err)
 		return err;
 	madvise(region->bytes, region->buffer_bytes, MADV_HUGEPAGE);
-	for (size_t i = 0; i < region->nr_runs && touch; i++) {
-		const struct page_run *run = &region->runs[i];
-
-		if (madvise(region->bytes + (run->start - region->start), run->end - run->start,
-			    MADV_POPULATE_WRITE) < 0 &&
-		    errno == ENOMEM)
-			return -ENOMEM;
-	}
-	return 0;
+	if (!touch && region->nr_runs == 1)
+		return 0;
+	err = touch ? touch_runs(region, page * (page / sizeof(uint64_t))) : 0;
+	/* What is huge by now remains so. */
+	madvise(region->bytes, region->buffer_bytes, MADV_NOHUGEPAGE);
+	return !err && touch ? touch_runs(region, page) : err;
 }
 
 int address_regions_prepare(struct address_regions *regions)

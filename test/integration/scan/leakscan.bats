@@ -198,6 +198,24 @@ os.posix_spawn("/bin/true", ["true"], {}, file_actions=actions)' 3>&- &
 	stop_reach
 }
 
+# Huge pages for the small parts of their stacks that are in use would take 2 MiB for each.
+@test "leakscan: the copy of many stacks takes no more than they do" {
+	python3 -c 'import os, threading
+for _ in range(200):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()' >truth 3>&- &
+	REACH_PID=$!
+	STARTED_PIDS+=("$REACH_PID")
+	wait_until 60 says_ready "$REACH_PID"
+	leakscan --once >screen
+	python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$BIN/leakscan" -p "$REACH_PID" --pause-limit 30 --once >kib
+	cat kib
+	(($(<kib) < $(kib_of "$REACH_PID" Anonymous) + (64 << 10)))
+}
+
 scan_in_cgroup() {
 	unshare -m --propagation private sh -ec "mount --bind cgroup '$CGROUPS'"'; exec "$@"' - \
 		"$BIN/leakscan" -p "$REACH_PID" --pause-limit 30 --once
