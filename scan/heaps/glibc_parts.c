@@ -80,8 +80,13 @@ static uint64_t find_parameters(struct glibc *glibc, const struct glibc_arena *a
 {
 	const struct scan_region *region = snapshot_region(glibc->snapshot, arena->address);
 	uint64_t lowest = snapshot_region(glibc->snapshot, arena->top)->start;
-	uint64_t first_at = region->start + 40, end_at = region->end;
+	uint64_t first_at, end_at;
 
+	/* Made up, it may begin before the memory that was copied, which has its bins. */
+	if (!region || !region->bytes)
+		return 0;
+	first_at = region->start + 40;
+	end_at = region->end;
 	if (arena->address - region->start > MAX_PARAMETERS_AWAY)
 		first_at = arena->address / 8 * 8 - MAX_PARAMETERS_AWAY + 40;
 	if (region->end - arena->address > MAX_PARAMETERS_AWAY)

@@ -230,6 +230,29 @@ static void a_heap_that_is_just_changed_is_doubted(void **state)
 	assert_true(is_whole_with(third, 48));
 }
 
+/* Its first bin is the first word of the mapping, or nearly so: nothing is before it. */
+static void an_arena_may_begin_before_its_mapping(void **state)
+{
+	const uint64_t cut = HEAP_IMAGE_TOP - HEAP_IMAGE_LIBC;
+	struct heap_image image;
+	struct scan_region *region;
+	struct heap heap;
+
+	(void)state;
+	heap_image_init(&image);
+	heap_image_add(&image, 24);
+	heap_image_end(&image);
+	region = (struct scan_region *)snapshot_region(&image.snapshot, HEAP_IMAGE_LIBC);
+	region->start += cut;
+	region->runs[0].start += cut;
+	region->bytes += cut;
+	assert_int_equal(heap_read(&heap, &image.snapshot, NULL), 0);
+	assert_non_null(heap.allocator);
+	heap_deinit(&heap);
+	region->bytes -= cut;
+	heap_image_deinit(&image);
+}
+
 static void the_same_is_in_a_core_file(void **state)
 {
 	int fd = memfd_create("core", MFD_CLOEXEC);
@@ -269,6 +292,7 @@ int main(void)
 		cmocka_unit_test(mapped_chunks_of_2_43_are_smaller),
 		cmocka_unit_test(chunks_that_may_be_wrong_in_many_ways_end),
 		cmocka_unit_test(a_heap_that_is_just_changed_is_doubted),
+		cmocka_unit_test(an_arena_may_begin_before_its_mapping),
 		cmocka_unit_test(the_same_is_in_a_core_file),
 	};
 
