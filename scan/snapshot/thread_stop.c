@@ -38,21 +38,26 @@ static bool is_repeated(const struct thread_stop *stop, pid_t tid)
 
 /*
  * Waits until the thread stops. Returns 1; 0 if it has ended; -ETIMEDOUT. It is not waited for in
- * the kernel, because a thread in an uninterruptible call would never answer.
+ * the kernel, because a thread in an uninterruptible call would never answer. The stop is not taken
+ * from the kernel, which would forget the signal: it delivers that if this process is killed.
  */
 static int wait_for(pid_t tid, uint64_t end_ns, int *ret_signal)
 {
 	const struct timespec pause = {.tv_nsec = POLL_NS};
-	int status;
 
 	for (;;) {
-		pid_t pid = waitpid(tid, &status, __WALL | WNOHANG);
+		siginfo_t info = {.si_pid = 0};
 
-		if (pid < 0 || (pid == tid && !WIFSTOPPED(status)))
+		if (waitid(P_PID, (id_t)tid, &info,
+			   __WALL | WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0)
 			return 0;
-		if (pid == tid) {
+		if (info.si_pid == tid && info.si_code != CLD_TRAPPED) {
+			waitpid(tid, NULL, __WALL | WNOHANG);
+			return 0;
+		}
+		if (info.si_pid == tid) {
 			/* A stop other than PTRACE_EVENT_STOP is a signal: it must not get lost. */
-			*ret_signal = status >> 16 ? 0 : WSTOPSIG(status);
+			*ret_signal = info.si_status >> 8 ? 0 : info.si_status;
 			return 1;
 		}
 		if (clock_now_ns() >= end_ns)
@@ -94,7 +99,7 @@ static int interrupt(struct thread_stop *stop, pid_t tid)
 	err = append(stop, tid);
 	if (err || ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0) {
 		ptrace(PTRACE_DETACH, tid, 0, 0);
-		return err;
+		return err ? err : 1; /* it has just ended */
 	}
 	return 1;
 }

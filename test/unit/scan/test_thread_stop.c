@@ -82,21 +82,38 @@ static void *stop(void *argument)
 	return NULL;
 }
 
-static void a_late_thread_costs_no_signal_of_others(void **state)
+static pid_t start(void (*run)(void))
 {
-	pthread_t thread;
 	pid_t target;
-	int status;
 
-	(void)state;
 	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	assert_true(counts != MAP_FAILED);
 	target = fork();
 	if (target == 0)
-		be_target();
+		run();
 	while (!__atomic_load_n(&counts->handled, __ATOMIC_ACQUIRE))
 		usleep(1000);
+	return target;
+}
+
+static void end(pid_t target)
+{
+	int status;
+
+	__atomic_store_n(&counts->is_done, true, __ATOMIC_RELEASE);
+	assert_int_equal(waitpid(target, &status, 0), target);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(counts->handled, counts->sent);
+	munmap(counts, sizeof(*counts));
+}
+
+static void a_late_thread_costs_no_signal_of_others(void **state)
+{
+	pid_t target = start(be_target);
+	pthread_t thread;
+
+	(void)state;
 	/* On busy CPUs, the time may be over before any thread is late. */
 	for (int nr_late = 0; nr_late < NR_STOPS;) {
 		struct attempt attempt = {.target = target};
@@ -106,17 +123,43 @@ static void a_late_thread_costs_no_signal_of_others(void **state)
 		assert_int_equal(attempt.err, -ETIMEDOUT);
 		nr_late += attempt.late == target;
 	}
-	__atomic_store_n(&counts->is_done, true, __ATOMIC_RELEASE);
-	assert_int_equal(waitpid(target, &status, 0), target);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	assert_int_equal(counts->handled, counts->sent);
-	munmap(counts, sizeof(*counts));
+	end(target);
+}
+
+static void be_target_of_any(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	signal(SIGUSR1, handle);
+	signal_itself(NULL);
+}
+
+static void who_is_killed_takes_no_signal_along(void **state)
+{
+	pid_t target = start(be_target_of_any);
+
+	(void)state;
+	for (int i = 0; i < NR_STOPS; i++) {
+		struct thread_stop stop;
+		pid_t pid = fork();
+		int status;
+
+		if (pid == 0) {
+			if (thread_stop_all(&stop, target, UINT64_MAX) == 0)
+				raise(SIGKILL);
+			_exit(1);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status));
+	}
+	end(target);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_late_thread_costs_no_signal_of_others),
+		cmocka_unit_test(who_is_killed_takes_no_signal_along),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
