@@ -60,6 +60,9 @@ static void decide(struct scan *scan, const struct lost_list *before)
 		snprintf(scan->why_not, sizeof(scan->why_not), "%s", heap->why_not);
 	else if (snapshot->unread.bytes)
 		say_unread(scan, &snapshot->unread);
+	else if (snapshot->has_other_users)
+		snprintf(scan->why_not, sizeof(scan->why_not),
+			 "another process uses its memory, and was not stopped");
 	else if (snapshot->is_core)
 		snprintf(scan->why_not, sizeof(scan->why_not),
 			 "a core file is one moment, and no second one confirms it");

@@ -38,6 +38,7 @@ struct taking {
 	struct snapshot *snapshot;
 	struct address_regions prepared, regions;
 	struct thread_stop stop;
+	struct sleeping_threads threads;
 	int pagemap_fd;
 	bool is_begun; /* memory was copied, or may have been */
 	uint64_t start_ns, end_ns, limit_ns;
@@ -156,7 +157,10 @@ static int take_stopped(struct taking *taking)
 
 	if (!err)
 		err = thread_stop_read_registers(&taking->stop, snapshot, taking->end_ns);
-	return err ? err : take_memory(taking);
+	if (err)
+		return err;
+	snapshot->has_other_users = sleeping_threads_have_others(&taking->threads);
+	return take_memory(taking);
 }
 
 /* leakrec --scan has no such option, so the advice names the tool that has it. */
@@ -262,11 +266,8 @@ static int wait_for_sleep(struct sleeping_threads *threads)
 static int take_asleep(struct taking *taking)
 {
 	struct snapshot *snapshot = taking->snapshot;
-	struct sleeping_threads threads;
-	int err = sleeping_threads_init(&threads, snapshot->pid);
+	int err = wait_for_sleep(&taking->threads);
 
-	if (!err)
-		err = wait_for_sleep(&threads);
 	snapshot->taken_ns = clock_now_ns();
 	snapshot->taken_s = (uint64_t)time(NULL);
 	/* Nobody waits, so there is no limit. */
@@ -275,11 +276,10 @@ static int take_asleep(struct taking *taking)
 	if (!err)
 		err = take_memory(taking);
 	if (!err)
-		err = sleeping_threads_end(&threads, snapshot);
+		err = sleeping_threads_end(&taking->threads, snapshot);
 	/* A tracer may read more (proc_mem.force_override of Linux 6.12, fs/proc/base.c). */
 	if (!err && snapshot->unread.bytes)
 		err = -EIO;
-	sleeping_threads_deinit(&threads);
 	return err;
 }
 
@@ -355,7 +355,7 @@ static int prepare(struct taking *taking)
 int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns, bool stop)
 {
 	struct taking taking = {.snapshot = ret, .pagemap_fd = -1, .limit_ns = limit_ns};
-	bool is_taken = false;
+	bool is_taken = false, sees_threads;
 	int err;
 
 	snapshot_init(ret);
@@ -364,8 +364,9 @@ int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns, bool 
 	if (err)
 		return err;
 	read_identity(ret);
+	sees_threads = sleeping_threads_init(&taking.threads, pid) == 0;
 	err = prepare(&taking);
-	if (!err && !stop) {
+	if (!err && !stop && sees_threads) {
 		is_taken = take_asleep(&taking) == 0;
 		/* What was copied by then must not be taken for what is copied later. */
 		if (!is_taken && taking.is_begun) {
@@ -375,6 +376,7 @@ int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns, bool 
 	}
 	if (!err && !is_taken)
 		err = take_guarded(&taking);
+	sleeping_threads_deinit(&taking.threads);
 	address_regions_deinit(&taking.prepared);
 	address_regions_deinit(&taking.regions);
 	close(taking.pagemap_fd);

@@ -11,11 +11,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HEAD_BYTES  offsetof(struct sleeping_thread, vector)
 #define FIRST_BYTES 65536u
 #define MAX_BYTES   (1u << 28) /* 60,000 threads */
+
+/* Who reads /proc/PID uses the memory for a moment, too. */
+#define MAX_ASKED    5
+#define ASK_AGAIN_NS 1000000
 
 int sleeping_threads_init(struct sleeping_threads *ret, pid_t pid)
 {
@@ -110,6 +115,34 @@ static bool are_off_cpus(const uint8_t *bytes, size_t nr)
 		nr_users++;
 	}
 	return at == nr && nr_users && nr_threads == first.nr_threads && nr_mm_users <= nr_users;
+}
+
+static bool have_others(const uint8_t *bytes, size_t nr)
+{
+	struct sleeping_thread thread;
+	unsigned int nr_users = 0, nr_mm_users = 0;
+	size_t at = 0;
+
+	while (next_record(bytes, nr, &at, &thread)) {
+		nr_users += thread.memory != 0;
+		if (thread.memory)
+			nr_mm_users = thread.nr_mm_users;
+	}
+	return nr_mm_users > nr_users;
+}
+
+bool sleeping_threads_have_others(struct sleeping_threads *threads)
+{
+	const struct timespec pause = {.tv_nsec = ASK_AGAIN_NS};
+
+	for (int i = 0; threads->link && i < MAX_ASKED; i++) {
+		if (i)
+			nanosleep(&pause, NULL);
+		if (read_records(threads, &threads->after, &threads->after_bytes) == 0 &&
+		    !have_others(threads->after, threads->after_bytes))
+			return false;
+	}
+	return threads->link;
 }
 
 int sleeping_threads_begin(struct sleeping_threads *threads)

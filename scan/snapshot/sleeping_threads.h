@@ -39,4 +39,10 @@ int sleeping_threads_begin(struct sleeping_threads *threads);
  */
 int sleeping_threads_end(struct sleeping_threads *threads, struct snapshot *snapshot);
 
+/*
+ * True if the memory of the process, which stands still, is used by another process, too (CLONE_VM
+ * without CLONE_THREAD). False where that cannot be told.
+ */
+bool sleeping_threads_have_others(struct sleeping_threads *threads);
+
 #endif

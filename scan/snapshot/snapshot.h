@@ -87,6 +87,7 @@ struct snapshot {
 
 	struct unread_memory unread;
 	struct unseen_places unseen;
+	bool has_other_users; /* a process that was not stopped uses the memory, too */
 	uint64_t copied_bytes;
 	uint64_t pause_ns;     /* 0: it slept, and was not stopped */
 	uint64_t max_pause_ns; /* of this snapshot and those that were taken for it before */

@@ -120,6 +120,20 @@ kib_of() {
 	(($(kib_of "$REACH_PID" Pss_Anon) < before + 1024))
 }
 
+# A block's only pointer is in a register of the other process.
+@test "leakscan: where another process runs in the same memory, nothing is called lost" {
+	local how
+
+	[[ $(id -u) == 0 && $(uname -m) == x86_64 && -e /sys/kernel/btf/vmlinux ]] || skip "needs BPF and x86-64"
+	start_reach reach_threads --process
+	for how in --pause-limit=30 --stop; do
+		leakscan "$how" --blocks --not-held >blocks
+		grep -q "^unknown 24 $(awk '$2 == "register-of-process" { print $4 }' truth) " blocks
+		grep -q "another process uses its memory" blocks
+	done
+	stop_reach
+}
+
 # It sleeps before and after its memory is copied, which takes many times as long as it sleeps.
 @test "leakscan: a process that runs now and then is stopped" {
 	perl -e '$x = "x" x (64 << 20); syswrite(STDOUT, "ready"); select(undef, undef, undef, 0.0005) while 1' >truth 3>&- &

@@ -4,8 +4,10 @@
 #include "threads.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <ucontext.h>
 
 static __thread void *volatile local, *volatile local_array[40];
@@ -247,6 +249,29 @@ static REACH_CASE void libraries(const char *path)
 	expect("library-thread-local", "held", block);
 }
 
+/* --- Another process in the same memory --- */
+
+static void *volatile given;
+
+static int hold_in_register(void *unused)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	HOLD_IN("mov %%rax, %%r12\n", given);
+	return unused != NULL;
+}
+
+static REACH_CASE void give_to_process(void)
+{
+	char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	expect("register-of-process", "unknown", given = block_of(24));
+	if (stack == MAP_FAILED ||
+	    clone(hold_in_register, stack + 65536, CLONE_VM | SIGCHLD, NULL) < 0)
+		abort();
+	while (given)
+		usleep(1000);
+}
+
 /* --- The main thread --- */
 
 static REACH_CASE void deep(int levels, const char *library)
@@ -285,6 +310,11 @@ static REACH_CASE void deep(int levels, const char *library)
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "--process") == 0) {
+		give_to_process();
+		wait_for_line();
+		return 0;
+	}
 	sem_init(&ready, 0, 0);
 	pthread_key_create(&near_key, NULL);
 	for (int i = 0; i < 40; i++)
