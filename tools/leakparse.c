@@ -344,9 +344,17 @@ static void warn_of_end(const struct leakparse_options *options, struct analysis
 static int end_report(const struct leakparse_options *options, struct reader *reader,
 		      struct analysis *analysis, struct reading *reading)
 {
-	/* A watch has begun to write. */
-	int err = options->watches ? 0 : redirect_output(options, reader);
+	int err;
 
+	if (options->format && options->format->shows_history && analysis_is_in_windows(analysis)) {
+		diag_error(
+			"the recording is in windows: what was held over time, which --format %s "
+			"shows, is not known; --summary estimates what is held for each cause",
+			options->format->name);
+		return -ENODATA;
+	}
+	/* A watch has begun to write. */
+	err = options->watches ? 0 : redirect_output(options, reader);
 	if (!err && reading->changes.intervals &&
 	    mark_changes_finish(&reading->changes, analysis->end_ns)) {
 		diag_error("cannot count changes: out of memory");

@@ -67,11 +67,13 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 
 	fprintf(out, "%zu,%s,\"", rank + 1, verdict_name(verdict->verdict));
 	leak_words_certainty(out, verdict->doubts);
-	fprintf(out,
-		"\",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		",%" PRIu64 ",%" PRIu64,
+	fprintf(out, "\",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
 		listed->blocks, listed->bytes, listed->firm_blocks, site->allocations, site->frees,
-		site->allocated_bytes, site->peak_blocks, site->peak_bytes);
+		site->allocated_bytes);
+	if (report->in_windows)
+		fputs(",,", out);
+	else
+		fprintf(out, ",%" PRIu64 ",%" PRIu64, site->peak_blocks, site->peak_bytes);
 	write_seconds(out, since_start(report, site->first_ns), true);
 	write_seconds(out, since_start(report, site->last_ns), true);
 	write_seconds(out, verdict->oldest_s, true);

@@ -181,4 +181,9 @@ static int write_report(FILE *out, const struct report_input *input)
 }
 
 const struct report_format massif_format = {
-	.name = "massif", .needs_history = true, .ignores_selections = true, .write = write_report};
+	.name = "massif",
+	.needs_history = true,
+	.shows_history = true,
+	.ignores_selections = true,
+	.write = write_report,
+};

@@ -25,6 +25,7 @@ struct report_format {
 	const char *name;	 /* as --format takes it */
 	bool is_binary;		 /* unfit for a terminal */
 	bool needs_history;	 /* report_input.history must be set (held_history.h) */
+	bool shows_history;	 /* and nothing else: in windows, that is not known */
 	bool ignores_selections; /* of the options that select blocks, only --size applies */
 	bool says_why_empty;	 /* people read in it why nothing is listed */
 	/* Returns 0, -ENOMEM, or -EIO if the stream failed; prints no message. */

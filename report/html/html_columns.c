@@ -39,15 +39,26 @@ static void write_column(FILE *out, const struct html_tables *tables, const stru
 	fputc(']', out);
 }
 
-static void write_columns(FILE *out, const struct html_tables *tables, const char *name,
-			  const struct column *columns, size_t nr)
+static void write_columns(FILE *out, const struct html_tables *tables, const struct column *columns,
+			  size_t nr)
 {
-	json_write_key(out, name);
-	fprintf(out, "{\"nr\":%zu", nr);
 	for (; columns->name; columns++) {
 		fputc(',', out);
 		write_column(out, tables, columns, nr);
 	}
+}
+
+static void begin_table(FILE *out, const char *name, size_t nr)
+{
+	json_write_key(out, name);
+	fprintf(out, "{\"nr\":%zu", nr);
+}
+
+static void write_table(FILE *out, const struct html_tables *tables, const char *name,
+			const struct column *columns, size_t nr)
+{
+	begin_table(out, name, nr);
+	write_columns(out, tables, columns, nr);
 	fputs("},\n", out);
 }
 
@@ -304,7 +315,6 @@ static const struct column site_columns[] = {
 	{"temporaries", site_temporaries},
 	{"allocations", site_allocations},
 	{"allocated_bytes", site_allocated_bytes},
-	{"peak_bytes", site_peak_bytes},
 	{"first_us", site_first_us},
 	{"last_us", site_last_us},
 	{"oldest_us", site_oldest_us},
@@ -315,6 +325,17 @@ static const struct column site_columns[] = {
 	{"holder", site_holder},
 	{0},
 };
+static const struct column peak_columns[] = {{"peak_bytes", site_peak_bytes}, {0}};
+
+static void write_sites(FILE *out, const struct html_tables *tables)
+{
+	begin_table(out, "sites", tables->nr_sites);
+	write_columns(out, tables, site_columns, tables->nr_sites);
+	/* What a stack held at most is not known in windows. */
+	if (!tables->report->in_windows)
+		write_columns(out, tables, peak_columns, tables->nr_sites);
+	fputs("},\n", out);
+}
 
 /* --- Leaks --- */
 
@@ -384,10 +405,10 @@ static const struct column leak_columns[] = {
 
 void html_columns_write(FILE *out, const struct html_tables *tables)
 {
-	write_columns(out, tables, "functions", function_columns, tables->functions.nr);
-	write_columns(out, tables, "frames", frame_columns, tables->frames.nr);
-	write_columns(out, tables, "nodes", node_columns, tables->nodes.nr);
-	write_columns(out, tables, "threads", thread_columns, tables->threads.nr);
-	write_columns(out, tables, "sites", site_columns, tables->nr_sites);
-	write_columns(out, tables, "leaks", leak_columns, tables->nr_leaks);
+	write_table(out, tables, "functions", function_columns, tables->functions.nr);
+	write_table(out, tables, "frames", frame_columns, tables->frames.nr);
+	write_table(out, tables, "nodes", node_columns, tables->nodes.nr);
+	write_table(out, tables, "threads", thread_columns, tables->threads.nr);
+	write_sites(out, tables);
+	write_table(out, tables, "leaks", leak_columns, tables->nr_leaks);
 }

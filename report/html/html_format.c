@@ -71,7 +71,7 @@ static void write_summary(FILE *out, const struct html_tables *tables)
 	fprintf(out, "\"is_narrowed\":%s},\n", leak_report_is_narrowed(report) ? "true" : "false");
 }
 
-/* Where the processes' memory went, as in leakparse --summary. */
+/* Where the processes' memory went, as in leakparse --summary; in windows that is not known. */
 static int write_memory(FILE *out, const struct leak_report *report)
 {
 	_cleanup_free_ char *text = NULL;
@@ -80,7 +80,8 @@ static int write_memory(FILE *out, const struct leak_report *report)
 
 	if (!stream)
 		return -ENOMEM;
-	memory_report_write(stream, report);
+	if (!report->in_windows)
+		memory_report_write(stream, report);
 	if (fclose(stream))
 		return -ENOMEM;
 	write_text(out, "memory", text);
@@ -246,7 +247,7 @@ static int write_intervals(FILE *out, const struct html_tables *tables,
 		fputs(i ? ",\n" : "", out);
 		write_interval(out, tables, &changes->list[i], rows, max);
 	}
-	fputs("],\n", out);
+	fputs("]", out);
 	free(rows);
 	return 0;
 }
@@ -284,7 +285,7 @@ static void write_histories(FILE *out, const struct html_tables *tables)
 	fputs("},\n", out);
 }
 
-/* The held amount at the end of each period, and the peak. */
+/* The held amount at the end of each period, and the peak. In windows, neither is known. */
 static void write_held(FILE *out, const struct html_tables *tables,
 		       const struct held_history *history)
 {
@@ -294,7 +295,8 @@ static void write_held(FILE *out, const struct html_tables *tables,
 	const struct held_amount *points = held_history_points(history, &nr, &start_ns, &period_ns);
 
 	fprintf(out,
-		"\"held\":{\"span_us\":%.3f,\"peak_us\":%" PRId64 ",\"peak\":%" PRId64 ",\"end\":[",
+		",\n\"held\":{\"span_us\":%.3f,\"peak_us\":%" PRId64 ",\"peak\":%" PRId64
+		",\"end\":[",
 		nr ? (double)period_ns / 1000 : 0.0, html_time_us(tables, peak_ns),
 		html_json_number(peak.bytes));
 	for (size_t i = 0; i < nr; i++)
@@ -312,11 +314,13 @@ static int write_data(FILE *out, const struct html_tables *tables, const struct 
 	write_names(out, tables);
 	html_columns_write(out, tables);
 	write_causes(out, tables);
-	write_histories(out, tables);
+	if (!tables->report->in_windows)
+		write_histories(out, tables);
 	err = write_memory(out, tables->report);
 	if (!err)
 		err = write_intervals(out, tables, input->changes);
-	write_held(out, tables, input->history);
+	if (!tables->report->in_windows)
+		write_held(out, tables, input->history);
 	fputs("}\n", out);
 	return err;
 }

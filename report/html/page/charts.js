@@ -265,6 +265,8 @@ function stepPoint(step) {
  * and the held bytes, estimated from the sites' histories (blocks by period, times the mean size).
  */
 function updateHeld() {
+	if (!data.held)
+		return;
 	const { span_us: bucket, end } = data.held;
 	const everything = selection.site < 0 && selection.node < 0 && selection.verdict < 0 &&
 		selection.reach < 0 && !selection.search;
@@ -303,6 +305,8 @@ function updateHeld() {
 }
 
 function drawHeld() {
+	if (!data.held)
+		return;
 	const theme = readTheme();
 	const canvas = $("held").firstElementChild;
 	const [context, width] = prepareCanvas(canvas, HELD_PX);

@@ -19,7 +19,8 @@ for (const table of [functions, frames, nodes, sites, leaks, data.threads])
 /* The first nrSites rows of sites are stacks. Then come causes of several stacks, with their sums. */
 const [nrSites, nrLeaks] = [data.summary.stacks, leaks.nr];
 const duration = Math.max(data.summary.duration_us, 1);
-if (!data.held.end.length) /* no event changed the held amount */
+/* In windows, what was held over time is not known: data.held, the histories and the peaks are missing. */
+if (data.held && !data.held.end.length) /* no event changed the held amount */
 	data.held = { span_us: duration / 128, end: new Array(128).fill(0), peak: 0, peak_us: 0 };
 
 /* --- Words and numbers --- */
@@ -82,7 +83,8 @@ for (let s = 0; s < sites.nr; s++) {
 	sites.cause[s] = sites.cause[s] ? nrSites + sites.cause[s] - 1 : s; /* a row */
 	sites.allocations[s] += sites.blocks[s] + sites.frees[s];
 	sites.allocated_bytes[s] += sites.bytes[s];
-	sites.peak_bytes[s] += sites.bytes[s];
+	if (data.held)
+		sites.peak_bytes[s] += sites.bytes[s];
 	sites.last_us[s] += sites.first_us[s];
 	sites.oldest_us[s] = duration - sites.first_us[s] - sites.oldest_us[s];
 }

@@ -81,7 +81,7 @@ function makeSummary() {
 		...(data.reach.length ? [tile(worstWords, bytesText(sumOf(reachBytes[data.worst])), `in ${plural(sumOf(reachBlocks[data.worst]), "block")}`)] : []),
 		tile("Held at the end", bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
 		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
-		tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`),
+		...(data.held ? [tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`)] : []),
 		tile("Allocated", bytesText(s.allocated_bytes), `in ${plural(s.allocations, "block")}`),
 		tile("Freed", bytesText(s.freed_bytes), `in ${plural(s.frees, "block")}`));
 	$("warnings").replaceChildren(...data.warnings.filter(Boolean).map((w) => element("p", "warning",
@@ -91,6 +91,7 @@ function makeSummary() {
 	$("interval-label").hidden = !data.intervals.length;
 	$("interval").append(new Option("what is held at the end", -1), ...data.intervals.map((interval, i) =>
 		new Option(`${(interval.bytes > 0 ? "+" : "") + bytesText(interval.bytes)} ${intervalText(interval)}`, i)));
+	$("held-part").hidden = !data.held;
 	$("memory").textContent = data.memory.trim();
 	makeVerdicts();
 	makeReach();

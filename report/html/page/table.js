@@ -243,7 +243,9 @@ function factsOf(site) {
 	if (rate > 0)
 		facts.push(["Growth", `${bytesText(rate)}/s ± ${bytesText(sites.rate_error[site])}/s`]);
 	facts.push(["Allocated", `${bytesText(sites.allocated_bytes[site])} in ${plural(sites.allocations[site], "block")}`],
-		["Freed", plural(sites.frees[site], "block")], ["Peak", bytesText(sites.peak_bytes[site])]);
+		["Freed", plural(sites.frees[site], "block")]);
+	if (data.held)
+		facts.push(["Peak", bytesText(sites.peak_bytes[site])]);
 	if (sites.median_us[site] >= 0)
 		facts.push(["Lifetime", `median ${timeText(sites.median_us[site])}, 99 % within ${timeText(sites.p99_us[site])}`]);
 	facts.push(["Allocations", `${timeText(sites.first_us[site])} to ${timeText(sites.last_us[site])} after the start`]);

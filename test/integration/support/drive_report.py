@@ -9,6 +9,7 @@ then "ok", or what went wrong. All jobs share one browser. Reports are of test/t
   load, search, flame, points, range, table, sizes, verdicts, hostile, theme, print, narrow, offline
   causes         a report of many_stacks with 2000 leaks
   marks          a report of marked_requests
+  windows        a report of a recording in windows (test/unit/windows/test_window_reports.c)
   hover          a report of a million blocks; prints what the pointer takes
   only_leaky     a report of one stack; before_burst: of an early moment
   clean          a report of a program that leaks nothing, recorded through a pipe
@@ -493,6 +494,18 @@ def check_clean(browser):
 
 def check_young(browser):
     expect_in("the tiles", "Probably leaked99.0 KiBby 1 cause, 1.00 KiB unclear", text(browser, "#tiles"))
+
+
+def check_windows(browser):
+    expect_in("the warning", "Recorded in windows", text(browser, "#warnings"))
+    expect("where memory went", text(browser, "#memory"), "")
+    expect("the tiles", "at most" in text(browser, "#tiles"), False)
+    expect("the peak beside the table", "Peak" in text(browser, "#detail"), False)
+    expect("what was held over time", browser.evaluate("document.querySelector('#held').offsetHeight"), 0)
+    rows = nr_rows(browser)
+    browser.evaluate("document.querySelector('.row').click()")
+    expect_in("the chip", "stack: ", text(browser, "#filters"))
+    back_to_all(browser, rows)
 
 
 def check_scanned(browser):

@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Each format of another tool, read by that tool. The recording is generated, with names that look like the formats' own
-# syntax (test/unit/report/test_report_formats.c). Nothing is recorded here.
+# syntax (test/unit/report/test_report_formats.c); another one is in windows. Nothing is recorded here.
 
 bats_require_minimum_version 1.5.0
 BUILD_DIR=${BUILD_DIR:?the build directory}
 
 setup_file() {
 	"$BUILD_DIR/test/unit/test_report_formats" "$BATS_FILE_TMPDIR/perf.data"
+	"$BUILD_DIR/test/unit/test_window_reports" "$BATS_FILE_TMPDIR/windows.data"
 }
 
 # The recording holds 20 blocks of 3072 bytes by one stack, one of 500 bytes, and one of 16.
@@ -108,6 +109,12 @@ END
 	grep -F -e '->71.46% (100,000B) 0x0: =a;b <script>"\x23(1)' <<<"$output"
 	grep -E '^ *[0-9]+ +250 +61,956 ' <<<"$output"
 	run -2 "$BUILD_DIR/bin/leakparse" --format massif --min-age 1 -i /dev/null
+}
+
+@test "formats: massif is refused where only windows were observed" {
+	run -1 "$BUILD_DIR/bin/leakparse" --format massif -i "$BATS_FILE_TMPDIR/windows.data" -o "$BATS_TEST_TMPDIR/massif.out"
+	[[ $output == "leakparse: the recording is in windows: what was held over time, "*", is not known; "* ]]
+	[[ ! -e $BATS_TEST_TMPDIR/massif.out ]]
 }
 
 @test "formats: heaptrack_print reads heaptrack's data" {

@@ -73,6 +73,7 @@ record_all() {
 	report none --size 1
 	make_young >young.data
 	report young
+	"$BUILD_DIR/test/unit/test_window_reports" windows.data && report windows
 }
 
 setup_file() {
@@ -85,7 +86,7 @@ setup_file() {
 		finding:kinds.html:search,range,table flame:kinds.html:flame points:kinds.html:points \
 		verdicts:kinds.html:verdicts sizes:kinds.html:sizes hostile:kinds.html:hostile \
 		looks:kinds.html:narrow,print,theme causes:some.html:causes,narrow marks:marks.html:marks \
-		clean:clean.html:clean none:none.html:clean young:young.html:young scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
+		clean:clean.html:clean none:none.html:clean young:young.html:young windows:windows.html:windows scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
 		"pictures:kinds.html:pictures:${PICTURES:-.}" || true # each test says what is wrong
 }
 
@@ -132,6 +133,10 @@ teardown() {
 
 @test "html: young blocks of a leaking stack are not called leaked" {
 	seen young
+}
+
+@test "html: of a recording in windows, nothing that was not observed" {
+	seen windows
 }
 
 @test "html: one row for a cause of many stacks, which it shows; no two rows look the same" {

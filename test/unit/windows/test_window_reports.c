@@ -4,15 +4,19 @@
  * leaks an object. A cache keeps its entries for a minute, a table stays. Texts are freed at once;
  * one is in use when a window closes, and something else stays at its address. In every second
  * window the call that returns it lasts longer than the window. One of three sessions ends at once,
- * the others last five seconds; leakrec looks at one of four of these.
+ * the others last five seconds; leakrec looks at one of four of these. With an argument, it only
+ * writes the recording to that file, for tests of leakparse.
  */
 #include "common/scope.h"
 #include "report/formats/formats.h"
+#include "report/formats/held_history.h"
 #include "report/html/html_columns.h"
+#include "report/html/html_format.h"
 #include "report/text/leaks_writer.h"
 #include "report/text/summary_report.h"
 #include "test/support/perf_data_writer.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +44,7 @@
 #define CACHE_LIFE (60 * S)
 
 static struct perf_data_writer *writer;
-static int call, release, recording, window, look;
+static int call, release, recording, window, look, memory;
 
 static void add(int event, uint64_t time_ns, uint64_t caller, const uint64_t *fields)
 {
@@ -139,7 +143,11 @@ static void make(void)
 	window = perf_data_add_event(writer, "leakrec", "window", "u32 open");
 	look = perf_data_add_event(writer, "leakrec", "look",
 				   "u32 state\nu64 address\nu64 allocated");
+	memory =
+		perf_data_add_event(writer, "leakrec", "memory",
+				    "u32 turn\nu64 anon\nu64 file\nu64 shared\nu64 swap\nu64 data");
 	add(recording, S, 0, &begin);
+	add(memory, S + 1, 0, (uint64_t[]){1, 0, 0, 0, 0, 0});
 	for (uint64_t i = 0; i < WINDOWS; i++) {
 		uint64_t open_ns = S + i * S + 300 * MS, cached = 0x10000000 + 0x1000 * i;
 
@@ -159,7 +167,20 @@ static void make(void)
 		}
 		add(window, open_ns + 20 * MS, 0, &begin);
 	}
+	add(memory, S + WINDOWS * S - 1, 0, (uint64_t[]){2, 300 << 20, 0, 0, 0, 300 << 20});
 	add(recording, S + WINDOWS * S, 0, &end);
+}
+
+static int write_to(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err;
+
+	make();
+	err = fd < 0 ? -1 : perf_data_write(writer, PERF_DATA_FILE, fd);
+	perf_data_writer_destroy(writer);
+	if (fd >= 0)
+		close(fd);
+	return err ? 1 : 0;
 }
 
 static const struct leaks_options all = {0};
@@ -317,6 +338,34 @@ static void writes_json(void **state)
 	analysis_deinit(&analysis);
 }
 
+/* What only a full observation would tell: peaks, histories, and where the memory went. */
+static void leaves_out_what_is_not_known(void **state)
+{
+	_cleanup_free_ char *page = NULL, *csv = NULL;
+	struct held_history *history = held_history_create(NULL);
+	struct analysis analysis;
+	struct leak_report report;
+	struct report_input input = {.report = &report, .history = history};
+	size_t size;
+	FILE *out = open_memstream(&page, &size), *lines = open_memstream(&csv, &size);
+
+	read_back(&analysis, &report);
+	assert_int_equal(html_format.write(out, &input), 0);
+	assert_int_equal(csv_format.write(lines, &input), 0);
+	fclose(out);
+	fclose(lines);
+	assert_has(page, "\"memory\":\"\",");
+	assert_lacks(page, "\"peak");
+	assert_lacks(page, "\"histories\":");
+	assert_lacks(page, "\"held\":{");
+	/* The leak: 24,000 allocations seen, of which 120 are held. */
+	assert_has(csv, "\r\n1,growth,\"doubtful:unobserved\",120,5760,0,120000,");
+	assert_has(csv, ",5760000,,,");
+	held_history_destroy(history);
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+}
+
 /* Returns the number of row @row in column @name of the page's sites. */
 static long long number_in(const char *page, const char *name, size_t row)
 {
@@ -363,7 +412,7 @@ static void the_page_has_the_lifetimes_of_the_verdicts(void **state)
 	analysis_deinit(&analysis);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_leak),
@@ -371,8 +420,9 @@ int main(void)
 		cmocka_unit_test(says_that_it_estimates),
 		cmocka_unit_test(lists_the_sample),
 		cmocka_unit_test(writes_json),
+		cmocka_unit_test(leaves_out_what_is_not_known),
 		cmocka_unit_test(the_page_has_the_lifetimes_of_the_verdicts),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return argc > 1 ? write_to(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);
 }
