@@ -17,6 +17,12 @@ struct quantity_unit {
 	double bytes;
 };
 
+/* A unit of time for rates: its name, and its length. */
+struct quantity_period {
+	const char *name;
+	double length_s;
+};
+
 /* Three significant digits: "3.00", "15.2", "130". */
 struct quantity_text quantity_number(double number);
 
@@ -46,6 +52,18 @@ struct quantity_text quantity_count(uint64_t count);
 
 /* The largest unit of which @size_bytes has at least one. */
 struct quantity_unit quantity_unit_for(uint64_t size_bytes);
+
+/* The shortest of a second, a minute, an hour and a day in which a rate reaches 1; else a day. */
+static inline struct quantity_period quantity_period_for(double per_s)
+{
+	if (per_s >= 1 || per_s <= 0)
+		return (struct quantity_period){"s", 1};
+	if (per_s >= 1.0 / 60)
+		return (struct quantity_period){"min", 60};
+	if (per_s >= 1.0 / 3600)
+		return (struct quantity_period){"h", 3600};
+	return (struct quantity_period){"day", 86400};
+}
 
 /* @one for 1, otherwise @many, as in quantity_word(nr, "process", "processes"). */
 static inline const char *quantity_word(uint64_t nr, const char *one, const char *many)

@@ -75,16 +75,20 @@ static void choose_panels(struct growth_plot *plot)
 	}
 }
 
-/* "+183 KiB/s", "+1.5 blocks/s" */
+/* "+183 KiB/s", "+1.5 blocks/s"; of slow growth "+26 bytes/min" */
 static void print_rate(FILE *out, const struct growth_plot *plot, double per_s)
 {
+	bool in_blocks = history_set_counts_blocks(&plot->set->histories);
 	double size = per_s < 0 ? -per_s : per_s;
+	struct quantity_period period = quantity_period_for(in_blocks ? size / 0.1 : size / 10);
 
-	if (history_set_counts_blocks(&plot->set->histories))
-		fprintf(out, "%+.3g blocks/s", per_s);
+	size *= period.length_s;
+	if (in_blocks)
+		fprintf(out, "%+.3g blocks/%s", per_s * period.length_s, period.name);
 	else
-		fprintf(out, "%c%s/s", per_s < 0 ? '-' : '+',
-			quantity_size(size < 1e18 ? (uint64_t)(size + 0.5) : UINT64_MAX).text);
+		fprintf(out, "%c%s/%s", per_s < 0 ? '-' : '+',
+			quantity_size(size < 1e18 ? (uint64_t)(size + 0.5) : UINT64_MAX).text,
+			period.name);
 }
 
 static void print_headline(FILE *out, const struct growth_plot *plot)

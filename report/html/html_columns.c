@@ -5,7 +5,8 @@
 
 #include <inttypes.h>
 
-#define US_PER_S 1e6
+#define US_PER_S  1e6
+#define S_PER_DAY 86400
 
 typedef int64_t column_fn(const struct html_tables *tables, size_t index);
 
@@ -284,22 +285,24 @@ static int64_t site_p99_us(const struct html_tables *tables, size_t index)
 			     : raw_lifetime_us(site->site, 0.99);
 }
 
+/* Of a slow leak, what comes in a second is less than a byte. */
+static int64_t bytes_a_day(double bytes_per_s)
+{
+	return bytes_per_s < 1e14 ? html_json_number((uint64_t)(bytes_per_s * S_PER_DAY + 0.5)) : 0;
+}
+
 static int64_t site_rate_bytes(const struct html_tables *tables, size_t index)
 {
 	const struct site_verdict *verdict = tables->sites[index].verdict;
 
-	return verdict && verdict->has_rate && verdict->rate.bytes_per_s < 1e15
-		       ? (int64_t)verdict->rate.bytes_per_s
-		       : 0;
+	return verdict && verdict->has_rate ? bytes_a_day(verdict->rate.bytes_per_s) : 0;
 }
 
 static int64_t site_rate_error(const struct html_tables *tables, size_t index)
 {
 	const struct site_verdict *verdict = tables->sites[index].verdict;
 
-	return verdict && verdict->has_rate && verdict->rate.bytes_error < 1e15
-		       ? (int64_t)verdict->rate.bytes_error
-		       : 0;
+	return verdict && verdict->has_rate ? bytes_a_day(verdict->rate.bytes_error) : 0;
 }
 
 static const struct column site_columns[] = {
@@ -320,8 +323,8 @@ static const struct column site_columns[] = {
 	{"oldest_us", site_oldest_us},
 	{"median_us", site_median_us},
 	{"p99_us", site_p99_us},
-	{"rate_bytes", site_rate_bytes},
-	{"rate_error", site_rate_error},
+	{"rate_day_bytes", site_rate_bytes},
+	{"rate_day_error", site_rate_error},
 	{"holder", site_holder},
 	{0},
 };

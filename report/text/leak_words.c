@@ -129,23 +129,38 @@ void leak_words_estimate(FILE *out, const struct resource_kind *kind,
 	fputs(quantity_bytes_estimate(estimate->bytes, sqrt(estimate->bytes_variance)).text, out);
 }
 
+/* Numbers are shown with two decimals, bytes with none; the rate and its error need a digit. */
+static struct quantity_period period_of(const struct growth_rate *rate)
+{
+	double least = rate->blocks_per_s / 0.1;
+
+	if (rate->blocks_error > 0)
+		least = fmin(least, rate->blocks_error / 0.01);
+	if (rate->bytes_per_s > 0)
+		least = fmin(least, rate->bytes_per_s);
+	if (rate->bytes_error > 0)
+		least = fmin(least, rate->bytes_error);
+	return quantity_period_for(least);
+}
+
 void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate)
 {
-	double error = rate->blocks_error;
+	struct quantity_period period = period_of(rate);
+	double error = rate->blocks_error * period.length_s;
 
 	fputc('+', out);
-	fputs(quantity_number_estimate(rate->blocks_per_s, error).text, out);
+	fputs(quantity_number_estimate(rate->blocks_per_s * period.length_s, error).text, out);
 	fputs(" +-", out);
 	fputs(quantity_number_estimate(error, error).text, out);
-	fprintf(out, " %ss/s", unit_of(kind));
+	fprintf(out, " %ss/%s", unit_of(kind), period.name);
 	if (kind && rate->bytes_per_s <= 0)
 		return;
 	fputs(", +", out);
-	error = rate->bytes_error;
-	fputs(quantity_bytes_estimate(rate->bytes_per_s, error).text, out);
-	fputs("/s +-", out);
+	error = rate->bytes_error * period.length_s;
+	fputs(quantity_bytes_estimate(rate->bytes_per_s * period.length_s, error).text, out);
+	fprintf(out, "/%s +-", period.name);
 	fputs(quantity_bytes_estimate(error, error).text, out);
-	fputs("/s", out);
+	fprintf(out, "/%s", period.name);
 }
 
 /* Of the ends, only a part was observed; the counts are no shares. */

@@ -43,7 +43,10 @@ void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t block
 void leak_words_estimate(FILE *out, const struct resource_kind *kind,
 			 const struct leak_estimate *estimate);
 
-/* "+30.1 +-2.5 blocks/s, +90.3 KiB/s +-7.6 KiB/s"; "+30.1 +-2.5 handles/s" */
+/*
+ * "+30.1 +-2.5 blocks/s, +90.3 KiB/s +-7.6 KiB/s"; "+30.1 +-2.5 handles/s". What would have no
+ * digits in a second is said for a minute, an hour or a day: "+6.0 +-1.1 blocks/h".
+ */
 void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate);
 
 /*

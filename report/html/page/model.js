@@ -40,6 +40,15 @@ function bytesText(bytes) {
 	return (bytes < 0 ? "−" : "") + value.toFixed(digits) + " " + name;
 }
 
+const PERIODS = [["s", 86400], ["min", 1440], ["h", 24], ["day", 1]];
+
+/* Growth: bytes a second, or in the shortest time in which 10 bytes come; with its @error in the same unit. */
+function rateText(dayBytes, error) {
+	const [name, parts] = PERIODS.find((period) => dayBytes >= 10 * period[1]) || PERIODS[3];
+
+	return `${bytesText(dayBytes / parts)}/${name}` + (error ? ` ± ${bytesText(error / parts)}/${name}` : "");
+}
+
 const countText = (n) => Math.round(n).toLocaleString("en");
 const plural = (n, word) => countText(n) + " " + word + (n === 1 ? "" : "s");
 

@@ -26,8 +26,8 @@ const columns = [
 	...(data.reach.length ? [{ name: worstWords, title: "by a scan: " + data.reach_meanings[data.worst],
 		key: (s) => reachBytes[data.worst][s],
 		cell: (s) => reachBytes[data.worst][s] ? bytesText(reachBytes[data.worst][s]) : "–" }] : []),
-	{ name: "Growth", key: (s) => sites.rate_bytes[s],
-		cell: (s) => sites.rate_bytes[s] > 0 ? bytesText(sites.rate_bytes[s]) + "/s" : "–" },
+	{ name: "Growth", key: (s) => sites.rate_day_bytes[s],
+		cell: (s) => sites.rate_day_bytes[s] > 0 ? rateText(sites.rate_day_bytes[s]) : "–" },
 	...(data.reach.length ? [] : [{ name: "Oldest", key: (s) => sites.oldest_us[s],
 		cell: (s) => sites.blocks[s] ? timeText(sites.oldest_us[s]) : "–" }]),
 	{ name: "Allocations", key: (s) => sites.allocations[s], cell: (s) => countText(sites.allocations[s]) },
@@ -229,7 +229,7 @@ function frameList(site, most) {
 
 function factsOf(site) {
 	const facts = [["Held", `${bytesText(sites.bytes[site])} in ${plural(sites.blocks[site], "block")}`]];
-	const rate = sites.rate_bytes[site];
+	const rate = sites.rate_day_bytes[site];
 
 	if (sites.blocks[site] > 0) {
 		facts.push(["Certain", `${countText(sites.blocks[site] - sites.doubtful[site])} of ${countText(sites.blocks[site])}`]);
@@ -241,7 +241,7 @@ function factsOf(site) {
 	if (sites.holder[site] >= 0)
 		facts.push([data.worst ? "Pointed to by" : "Held by", data.holders[sites.holder[site]]]);
 	if (rate > 0)
-		facts.push(["Growth", `${bytesText(rate)}/s ± ${bytesText(sites.rate_error[site])}/s`]);
+		facts.push(["Growth", rateText(rate, sites.rate_day_error[site])]);
 	facts.push(["Allocated", `${bytesText(sites.allocated_bytes[site])} in ${plural(sites.allocations[site], "block")}`],
 		["Freed", plural(sites.frees[site], "block")]);
 	if (data.held)
@@ -293,7 +293,7 @@ function drawDetail() {
 	const parts = [siteBadge(site), element("h3", "", siteName(site)), element("p", "soft", VERDICTS[verdictOf(site)].words)];
 	if (sites.blocks[site])
 		parts.splice(2, 0, element("p", "", factsOf(site)[0][1] +
-			(sites.rate_bytes[site] > 0 ? `, growing by ${bytesText(sites.rate_bytes[site])}/s` : "")));
+			(sites.rate_day_bytes[site] > 0 ? `, growing by ${rateText(sites.rate_day_bytes[site])}` : "")));
 	if (doubts.length)
 		parts.push(element("p", "soft", "Doubtful: " + doubts.map((d) => DOUBTS[d] || d).join("; ") + "."));
 	if (stacksOf.has(site))

@@ -9,6 +9,7 @@ then "ok", or what went wrong. All jobs share one browser. Reports are of test/t
   load, search, flame, points, range, table, sizes, verdicts, hostile, theme, print, narrow, offline
   causes         a report of many_stacks with 2000 leaks
   marks          a report of marked_requests
+  slow           a report of 256 bytes in 500 seconds
   windows        a report of a recording in windows (test/unit/windows/test_window_reports.c)
   hover          a report of a million blocks; prints what the pointer takes
   only_leaky     a report of one stack; before_burst: of an early moment
@@ -506,6 +507,11 @@ def check_windows(browser):
     browser.evaluate("document.querySelector('.row').click()")
     expect_in("the chip", "stack: ", text(browser, "#filters"))
     back_to_all(browser, rows)
+
+
+def check_slow(browser):
+    expect_in("the growth", "31 bytes/min", text(browser, ".row"))
+    expect_in("the growth and its error", "31 bytes/min ± ", text(browser, "#detail"))
 
 
 def check_scanned(browser):

@@ -42,6 +42,15 @@ make_young() {
 	}'
 }
 
+# A stack leaks 256 bytes each 500 seconds.
+make_slow() {
+	awk 'BEGIN {
+		for (i = 0; i < 60; i++)
+			printf "server 7/7 [000] %d.000000: slow:malloc_call: (7000 <- 400010) ret=0x%x bytes=256\n\t400010 serve+0x10 (/server)\n\n",
+				100 + i * 500, 4096 * (i + 1)
+	}'
+}
+
 # Where the target's start takes so long that the tables look like a pool, it runs again.
 record_kinds() {
 	for _ in {1..5}; do
@@ -73,6 +82,8 @@ record_all() {
 	report none --size 1
 	make_young >young.data
 	report young
+	make_slow >slow.data
+	report slow
 	"$BUILD_DIR/test/unit/test_window_reports" windows.data && report windows
 }
 
@@ -86,7 +97,7 @@ setup_file() {
 		finding:kinds.html:search,range,table flame:kinds.html:flame points:kinds.html:points \
 		verdicts:kinds.html:verdicts sizes:kinds.html:sizes hostile:kinds.html:hostile \
 		looks:kinds.html:narrow,print,theme causes:some.html:causes,narrow marks:marks.html:marks \
-		clean:clean.html:clean none:none.html:clean young:young.html:young windows:windows.html:windows scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
+		clean:clean.html:clean none:none.html:clean young:young.html:young slow:slow.html:slow windows:windows.html:windows scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
 		"pictures:kinds.html:pictures:${PICTURES:-.}" || true # each test says what is wrong
 }
 
@@ -133,6 +144,10 @@ teardown() {
 
 @test "html: young blocks of a leaking stack are not called leaked" {
 	seen young
+}
+
+@test "html: slow growth is not zero" {
+	seen slow
 }
 
 @test "html: of a recording in windows, nothing that was not observed" {

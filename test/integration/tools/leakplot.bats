@@ -465,6 +465,13 @@ golden() {
 	"$leakplot" --plot growth -o p.svg leaks
 	grep -q '1 stack grows: +2.5 blocks/s' p.svg
 	grep -q 'growth, +2.5 blocks/s, 5 blocks held; stack 1' p.svg
+	# One in eleven minutes; and with sizes.
+	sed 's/blocks_per_s=2.5/blocks_per_s=0.0015/' leaks >slow
+	"$leakplot" --plot growth -o p.svg slow
+	grep -q '1 stack grows: +5.4 blocks/h' p.svg
+	sed -e 's/ bytes_per_s=0$/ bytes_per_s=0.4267/' -e 's/held_bytes=0,0/held_bytes=0,999/' slow >sizes
+	"$leakplot" --plot growth -o p.svg sizes
+	grep -q '1 stack grows: +26 bytes/min' p.svg
 }
 
 @test "leaks of resources without bytes are numbered by stack" {

@@ -7,6 +7,7 @@
 #include "common/scope.h"
 #include "report/formats/held_history.h"
 #include "report/report_formats.h"
+#include "report/text/leak_words.h"
 #include "report/text/leaks_writer.h"
 #include "report/trees/diff_tree.h"
 #include "test/support/perf_data_writer.h"
@@ -278,6 +279,66 @@ static void changes(void **state)
 	assert_golden("changes-tree-empty", diff_text(5000, 6000, &options));
 }
 
+/* Each number of a rate has a digit, whatever its scale. */
+static void rates_are_never_zero(void **state)
+{
+	const struct resource_kind descriptor = {.name = "fd"};
+	const struct {
+		double blocks, blocks_error, bytes, bytes_error;
+		const struct resource_kind *kind;
+		const char *text;
+	} cases[] = {
+		{75.2, 25.1, 230e3, 77e3, NULL, "+75 +-25 blocks/s, +220 KiB/s +-80 KiB/s"},
+		{0.24, 0.09, 720, 270, NULL, "+0.24 +-0.09 blocks/s, +720 bytes/s +-270 bytes/s"},
+		{1.2, 0.4, 4.8, 1.6, NULL, "+1.2 +-0.4 blocks/s, +5 bytes/s +-2 bytes/s"},
+		{0.2, 0.05, 0.8, 0.2, NULL, "+12 +-3 blocks/min, +48 bytes/min +-12 bytes/min"},
+		{1 / 500.0, 1 / 2500.0, 256 / 500.0, 256 / 2500.0, NULL,
+		 "+0.12 +-0.02 blocks/min, +31 bytes/min +-6 bytes/min"},
+		{1 / 600.0, 1e-5, 0, 0, &descriptor, "+6.00 +-0.04 handles/h"},
+		{2 / 86400.0, 0.5 / 86400, 3e6 / 86400, 75e4 / 86400, NULL,
+		 "+2.0 +-0.5 blocks/day, +2.9 MiB/day +-700 KiB/day"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct growth_rate rate = {
+			.blocks_per_s = cases[i].blocks,
+			.blocks_error = cases[i].blocks_error,
+			.bytes_per_s = cases[i].bytes,
+			.bytes_error = cases[i].bytes_error,
+		};
+		_cleanup_free_ char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		leak_words_rate(out, cases[i].kind, &rate);
+		fclose(out);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+/* 256 bytes in 500 seconds, for eight hours. */
+static void slow_growth_is_told(void **state)
+{
+	struct perf_data_writer *writers[2];
+	_cleanup_free_ char *leaks = NULL, *page = NULL;
+
+	for (size_t k = 0; k < 2; k++) {
+		struct maker maker = {.writer = perf_data_writer_create(NULL)};
+
+		maker.call = perf_data_add_probe(maker.writer, "malloc", PROBE_CALL);
+		for (uint64_t i = 0; i < 60; i++) {
+			maker.time_ns += 500000 * MS;
+			add_call(&maker, 256, 0x10000 + i * 0x1000, by_main, 3);
+		}
+		writers[k] = maker.writer;
+	}
+	leaks = format_text(writers[0], "leaks", NULL);
+	assert_non_null(strstr(leaks, "# 1. growth, firm: 60 blocks, 15.0 KiB, +0.12 +-0.0"));
+	assert_non_null(strstr(leaks, " blocks/min, +3"));
+	page = format_text(writers[1], "html", NULL);
+	assert_non_null(strstr(page, "\"rate_day_bytes\":4"));
+}
+
 static void nothing_leaked(void **state)
 {
 	const struct tree_options options = {.threshold_percent = 1};
@@ -350,6 +411,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(other_formats),
 		cmocka_unit_test(leaks),
 		cmocka_unit_test(changes),
+		cmocka_unit_test(rates_are_never_zero),
+		cmocka_unit_test(slow_growth_is_told),
 		cmocka_unit_test(nothing_leaked),
 		cmocka_unit_test(does_not_claim_that_nothing_leaked),
 		cmocka_unit_test(does_not_claim_it_where_a_block_is_missing),
