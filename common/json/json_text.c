@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,7 +56,14 @@ static void write_character(FILE *out, const unsigned char *text, size_t len, ui
 		fwrite(text, 1, len, out);
 }
 
-void json_write_string(FILE *out, const char *text)
+/* False for what diag_print_escaped() escapes. */
+static bool is_readable(uint32_t character)
+{
+	return character >= ' ' && (character < 0x7f || character >= 0xa0) && character != '\\' &&
+	       !diag_is_invisible(character);
+}
+
+static void write_string(FILE *out, const char *text, bool as_readable)
 {
 	const unsigned char *next = (const unsigned char *)text;
 
@@ -68,13 +76,26 @@ void json_write_string(FILE *out, const char *text)
 		uint32_t character;
 		size_t len = decode(next, &character);
 
-		if (len)
+		if (as_readable && !(len && is_readable(character)))
+			for (size_t i = 0; i < (len ? len : 1); i++)
+				fprintf(out, "\\\\x%02x", next[i]);
+		else if (len)
 			write_character(out, next, len, character);
 		else
 			fputs("\\ufffd", out);
 		next += len ? len : 1;
 	}
 	fputc('"', out);
+}
+
+void json_write_string(FILE *out, const char *text)
+{
+	write_string(out, text, false);
+}
+
+void json_write_readable(FILE *out, const char *text)
+{
+	write_string(out, text, true);
 }
 
 void json_write_key(FILE *out, const char *name)

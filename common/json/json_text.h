@@ -12,6 +12,12 @@
  */
 void json_write_string(FILE *out, const char *text);
 
+/*
+ * The same for text that people read: what diag_print_escaped() writes of @text, as \xNN what is
+ * invisible or would change how the rest is shown.
+ */
+void json_write_readable(FILE *out, const char *text);
+
 /* Writes "name": with the quotes and the colon. */
 void json_write_key(FILE *out, const char *name);
 

@@ -2,7 +2,8 @@
 /*
  * The page is one file with all data in it (docs/html-report.md). Data of the recording is JSON
  * that an HTML parser never takes for tags (json_text.h), and the page's Content-Security-Policy
- * allows only its own script.
+ * allows only its own script. Names have no character that is invisible or changes the direction
+ * of writing, because the page shows them as they are.
  */
 #include "report/html/html_format.h"
 
@@ -37,6 +38,13 @@ static void write_text(FILE *out, const char *name, const char *text)
 	fputc(',', out);
 }
 
+static void write_name(FILE *out, const char *key, const char *name)
+{
+	json_write_key(out, key);
+	json_write_readable(out, name);
+	fputc(',', out);
+}
+
 static void write_summary(FILE *out, const struct html_tables *tables)
 {
 	const struct leak_report *report = tables->report;
@@ -50,8 +58,8 @@ static void write_summary(FILE *out, const struct html_tables *tables)
 	write_number(out, "stacks", tables->nr_stacks);
 	write_number(out, "begin_ms",
 		     recording_origin_time_of_day(origin, analysis->start_ns) / 1000000);
-	write_text(out, "host", origin->host);
-	write_text(out, "command", origin->command);
+	write_name(out, "host", origin->host);
+	write_name(out, "command", origin->command);
 	write_number(out, "duration_us", (uint64_t)html_time_us(tables, analysis->end_ns));
 	write_number(out, "events", stats->events);
 	write_number(out, "allocations", stats->allocations);
@@ -136,7 +144,7 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 	}
 	input_advice_find(tables->report, &advice);
 	for (size_t i = 0; i < advice.nr; i++) {
-		json_write_string(out, advice.lines[i]);
+		json_write_readable(out, advice.lines[i]);
 		fputc(',', out);
 	}
 	fputs("null],\n", out);
@@ -172,12 +180,12 @@ static void write_names(FILE *out, const struct html_tables *tables)
 	fprintf(out, "],\"worst\":%d,\"holders\":[", (int)tables->report->worst);
 	for (uint32_t i = HOLDER_FIRST; i < reach_nr_holders(reach); i++) {
 		fputs(i > HOLDER_FIRST ? "," : "", out);
-		json_write_string(out, reach_holder_name(reach, i));
+		json_write_readable(out, reach_holder_name(reach, i));
 	}
 	fputs("],\n\"strings\":[", out);
 	for (size_t i = 0; i < tables->nr_strings; i++) {
 		fputs(i ? ",\n" : "", out);
-		json_write_string(out, tables->strings[i]);
+		json_write_readable(out, tables->strings[i]);
 	}
 	fputs("],\n", out);
 }
@@ -214,8 +222,8 @@ static void write_interval(FILE *out, const struct html_tables *tables,
 	const char *separator = "";
 
 	fputc('{', out);
-	write_text(out, "from", interval->begin);
-	write_text(out, "to", interval->end);
+	write_name(out, "from", interval->begin);
+	write_name(out, "to", interval->end);
 	fprintf(out,
 		"\"from_us\":%" PRId64 ",\"to_us\":%" PRId64 ",\"bytes\":%" PRId64 ",\"changes\":[",
 		html_time_us(tables, interval->begin_ns), html_time_us(tables, interval->end_ns),

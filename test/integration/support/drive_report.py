@@ -10,6 +10,7 @@ then "ok", or what went wrong. All jobs share one browser. Reports are of test/t
   causes         a report of many_stacks with 2000 leaks
   marks          a report of marked_requests
   slow           a report of 256 bytes in 500 seconds
+  invisible      a report of a process whose name changes the direction of writing
   windows        a report of a recording in windows (test/unit/windows/test_window_reports.c)
   hover          a report of a million blocks; prints what the pointer takes
   only_leaky     a report of one stack; before_burst: of an early moment
@@ -512,6 +513,10 @@ def check_windows(browser):
 def check_slow(browser):
     expect_in("the growth", "31 bytes/min", text(browser, ".row"))
     expect_in("the growth and its error", "31 bytes/min ± ", text(browser, "#detail"))
+
+
+def check_invisible(browser):
+    expect_in("the name of the process", r"free\xe2\x80\xaeeerf (7)", text(browser, "#subtitle"))
 
 
 def check_scanned(browser):

@@ -95,6 +95,31 @@ static void json_has_no_invisible_characters_either(void **state)
 	assert_json("\U000e0041", "\"\\udb40\\udc41\"");
 }
 
+static void assert_readable(const char *text, const char *expected)
+{
+	char *json = NULL;
+	size_t size;
+	FILE *out = open_memstream(&json, &size);
+
+	assert_non_null(out);
+	json_write_readable(out, text);
+	fclose(out);
+	assert_string_equal(json, expected);
+	free(json);
+}
+
+/* As diag_print_escaped() writes it; a backslash is two in JSON. */
+static void json_for_people_shows_what_is_invisible(void **state)
+{
+	assert_readable("caf\u00e9 \u05d0 \"<", "\"caf\u00e9 \u05d0 \\\"\\u003c\"");
+	assert_readable("free\u202eeerf\u2028",
+			"\"free\\\\xe2\\\\x80\\\\xaeeerf\\\\xe2\\\\x80\\\\xa8\"");
+	assert_readable("a\\b\n\033\xff\xc2\x9b",
+			"\"a\\\\x5cb\\\\x0a\\\\x1b\\\\xff\\\\xc2\\\\x9b\"");
+	assert_readable("\xe2\x80", "\"\\\\xe2\\\\x80\"");
+	assert_readable(NULL, "null");
+}
+
 /* Makes @modes the kernel's lockdown modes, for this process. */
 static void set_lockdown(const char *modes)
 {
@@ -127,6 +152,7 @@ int main(void)
 		cmocka_unit_test(what_was_escaped_comes_back),
 		cmocka_unit_test(what_is_invisible_is_escaped),
 		cmocka_unit_test(json_has_no_invisible_characters_either),
+		cmocka_unit_test(json_for_people_shows_what_is_invisible),
 		cmocka_unit_test(the_advice_depends_on_lockdown),
 	};
 

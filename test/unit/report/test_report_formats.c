@@ -197,6 +197,18 @@ static void the_page_knows_the_users_frame(void **state)
 	assert_non_null(strstr(page, "\"user\":2,"));
 }
 
+/* The page shows names as the text formats do: nothing in them is invisible. */
+static void the_page_has_readable_names(void **state)
+{
+	struct perf_data_writer *writer = make_recording(true);
+	_cleanup_free_ char *page = NULL;
+
+	perf_data_comm(writer, 7, 9, 2, "free\u202e\u2066", false);
+	page = format_text(writer, "html", NULL);
+	assert_non_null(strstr(page, "\"free\\\\xe2\\\\x80\\\\xae\\\\xe2\\\\x81\\\\xa6\""));
+	assert_non_null(strstr(page, "#(1)\\\\x5c\\\\x0a\\\\xff,%s.so"));
+}
+
 /* A process that ends, and one that lives: each of three stacks is listed for both. */
 static void the_page_has_room_for_sites_listed_twice(void **state)
 {
@@ -418,6 +430,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(does_not_claim_it_where_a_block_is_missing),
 		cmocka_unit_test(are_found_by_their_names),
 		cmocka_unit_test(the_page_knows_the_users_frame),
+		cmocka_unit_test(the_page_has_readable_names),
 		cmocka_unit_test(the_page_has_room_for_sites_listed_twice),
 	};
 
