@@ -71,6 +71,9 @@ static void write_summary(FILE *out, const struct html_tables *tables)
 	write_number(out, "suppressed_blocks", report->suppressed_blocks);
 	write_number(out, "firm_blocks", report->firm_blocks);
 	write_number(out, "double_frees", report->anomalies[ANOMALY_DOUBLE_FREE]);
+	fputs("\"moment\":\"", out);
+	leak_words_moment(out, analysis);
+	fputs("\",", out);
 	if (!leak_report_has_held(report))
 		write_text(out, "nothing", leak_words_nothing(report));
 	if (size)

@@ -384,7 +384,7 @@ function drawHeldLegend(everything, series) {
 
 	if (series)
 		keys.push(["line", everything ? "held" : "held by the selection (estimated)"]);
-	keys.push(["area", "of these, held to the end"]);
+	keys.push(["area", "of these, still held " + data.summary.moment]);
 	$("held-legend").replaceChildren(...keys.flatMap(([colour, words]) => [element("span", "key " + colour), words]));
 	if (charts.cursor < 0) {
 		$("held-status").textContent = "";
@@ -392,7 +392,8 @@ function drawHeldLegend(everything, series) {
 	}
 	const at = Math.min(Math.floor(charts.cursor / data.held.span_us), data.held.end.length - 1);
 	$("held-status").textContent = `${timeText(charts.cursor)} after the start: ` +
-		(series ? `${bytesText(series[at] || 0)} held, ` : "") + `${bytesText(charts.selected.stays[at] || 0)} of these to the end`;
+		(series ? `${bytesText(series[at] || 0)} held, ` : "") + `${bytesText(charts.selected.stays[at] || 0)} of these still held ` +
+		data.summary.moment;
 }
 
 /* --- Zooming and pointing --- */

@@ -359,7 +359,7 @@ const selection = {
 	reach: -1,     /* index into data.reach: only such blocks */
 	node: -1,      /* of the tree: selects stacks through it */
 	site: -1,      /* a stack, or a cause of several */
-	interval: -1,  /* between marks: shows changes in place of what is held at the end */
+	interval: -1,  /* between marks: shows changes in place of what is held */
 	from: 0, to: 0, /* µs since the start; to === 0: any time */
 	all: false,    /* include stacks that hold nothing */
 };

@@ -79,7 +79,7 @@ function makeSummary() {
 		tile("Probably leaked", bytesText(suspect), (suspectCauses ? "by " + plural(suspectCauses, "cause") : "no suspect cause") +
 			(unclear ? `, ${bytesText(unclear)} unclear` : ""), "first" + (suspect ? "" : unclear ? " unsure" : " clean")),
 		...(data.reach.length ? [tile(worstWords, bytesText(sumOf(reachBytes[data.worst])), `in ${plural(sumOf(reachBlocks[data.worst]), "block")}`)] : []),
-		tile("Held at the end", bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
+		tile("Held " + s.moment, bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
 		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
 		...(data.held ? [tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`)] : []),
 		tile("Allocated", bytesText(s.allocated_bytes), `in ${plural(s.allocations, "block")}`),
@@ -89,7 +89,7 @@ function makeSummary() {
 	$("footer").textContent = `${data.tool}. This file is self-contained and loads nothing.`;
 	$("all-label").hidden = !sites.blocks.subarray(0, nrSites).includes(0);
 	$("interval-label").hidden = !data.intervals.length;
-	$("interval").append(new Option("what is held at the end", -1), ...data.intervals.map((interval, i) =>
+	$("interval").append(new Option("what is held " + s.moment, -1), ...data.intervals.map((interval, i) =>
 		new Option(`${(interval.bytes > 0 ? "+" : "") + bytesText(interval.bytes)} ${intervalText(interval)}`, i)));
 	$("held-part").hidden = !data.held;
 	$("memory").textContent = data.memory.trim();

@@ -87,6 +87,7 @@ def check_load(browser):
     expect_in("the title", "held", browser.evaluate("document.title"))
     expect_in("where memory went", "RSS grew by ", text(browser, "#memory"))
     expect_in("the tiles", "Probably leaked", text(browser, "#tiles"))
+    expect_in("the tiles", "Held at the end", text(browser, "#tiles"))
     for verdict in ("growth", "burst", "plateau", "start-up"):
         expect_in("the verdicts", verdict, text(browser, "#verdicts"))
     expect_in("the first stack", LEAKY, text(browser, ".row[data-index='0']"))
@@ -543,6 +544,8 @@ def check_only_leaky(browser):
 
 
 def check_before_burst(browser):
+    expect_in("the tiles", "Held after ", text(browser, "#tiles"))
+    expect_in("the legend", "still held after ", text(browser, "#held-legend"))
     expect_in("the table", LEAKY, text(browser, "#table-room"))
     if "import_record" in text(browser, "#table-room"):
         raise AssertionError("the burst comes later, but is shown")

@@ -33,6 +33,13 @@ format() {
 		done
 }
 
+@test "formats: html says of which moment it is" {
+	for moment in 'end:at the end' 'peak:at the peak' '0.1:after 100 ms'; do
+		run -0 --separate-stderr "$BUILD_DIR/bin/leakparse" -i "$BATS_FILE_TMPDIR/perf.data" --format html --at "${moment%:*}"
+		[[ $output == *"\"moment\":\"${moment#*:}\""* ]]
+	done
+}
+
 @test "formats: csv has the same number of fields in each line, and no formula" {
 	format csv x.csv
 	python3 - "$BATS_TEST_TMPDIR/x.csv" "$held_bytes" <<'END'
