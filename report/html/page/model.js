@@ -31,11 +31,12 @@ function bytesText(bytes) {
 	let unit = 0;
 	let value = Math.abs(bytes);
 
-	while (value >= 1024 && unit < UNITS.length - 1) {
+	/* What would be rounded to 1024 is 1.00 of the next unit. */
+	while (value >= 1023.5 && unit < UNITS.length - 1) {
 		value /= 1024;
 		unit++;
 	}
-	const digits = unit === 0 ? (value % 1 && value < 10 ? 1 : 0) : value < 10 ? 2 : value < 100 ? 1 : 0;
+	const digits = unit === 0 ? (value % 1 && value < 10 ? 1 : 0) : value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 	const name = unit === 0 && value === 1 ? "byte" : UNITS[unit];
 	return (bytes < 0 ? "−" : "") + value.toFixed(digits) + " " + name;
 }
@@ -55,9 +56,9 @@ const plural = (n, word) => countText(n) + " " + word + (n === 1 ? "" : "s");
 function timeText(us) {
 	if (us < 1)
 		return "0 s";
-	if (us < 1e3)
+	if (us < 999.5)
 		return us.toPrecision(3).replace(/\.0+$/, "") + " µs";
-	if (us < 1e6)
+	if (us < 999500)
 		return (us / 1e3).toPrecision(3) + " ms";
 	if (us < 120e6)
 		return (us / 1e6).toFixed(us < 10e6 ? 2 : 1) + " s";

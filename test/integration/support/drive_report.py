@@ -10,6 +10,7 @@ then "ok", or what went wrong. All jobs share one browser. Reports are of test/t
   causes         a report of many_stacks with 2000 leaks
   marks          a report of marked_requests
   slow           a report of 256 bytes in 500 seconds
+  rounding       any report
   invisible      a report of a process whose name changes the direction of writing
   windows        a report of a recording in windows (test/unit/windows/test_window_reports.c)
   hover          a report of a million blocks; prints what the pointer takes
@@ -28,6 +29,7 @@ import traceback
 
 from browser import Browser
 
+PAGE = os.path.join(os.path.dirname(__file__), "../../../report/html/page")
 LEAKY = "open_session"  # its blocks are all of one size, and many
 # Work that takes a page REFERENCE_S on the machine for which the limits of `open` are meant.
 REFERENCE_WORK = """(() => {
@@ -399,8 +401,7 @@ def check_verdicts(browser):
                 if distance < 20:
                     raise AssertionError(f"{a} {colours[a]} looks like {b} {colours[b]}: {distance:.1f}")
     browser.set_dark(False)
-    with open(os.path.join(os.path.dirname(__file__), "../../../report/html/page/verdicts.js"),
-              encoding="utf-8") as file:
+    with open(os.path.join(PAGE, "verdicts.js"), encoding="utf-8") as file:
         shapes = dict(re.findall(r'"([a-z-]+)": \{ shape: "([^"]+)"', file.read()))
     bits = {name: browser.evaluate(
         "(() => { const c = document.createElement('canvas').getContext('2d'), p = new Path2D("
@@ -514,6 +515,18 @@ def check_windows(browser):
 def check_slow(browser):
     expect_in("the growth", "31 bytes/min", text(browser, ".row"))
     expect_in("the growth and its error", "31 bytes/min ± ", text(browser, "#detail"))
+
+
+def check_rounding(browser):
+    """Of what the functions of the page's script return, which is within a function itself."""
+    with open(os.path.join(PAGE, "model.js"), encoding="utf-8") as file:
+        source = file.read()
+    code = source[source.index("const UNITS"):source.index("function shareText")]
+    for bytes_, words in ((1023, "1023 bytes"), (1023.7, "1.00 KiB"), (1048064, "1.00 MiB"), (1048570, "1.00 MiB"),
+                          (10239, "10.0 KiB"), (102390, "100 KiB"), (-1048570, "\N{MINUS SIGN}1.00 MiB")):
+        expect(f"{bytes_} bytes", browser.evaluate(f"(() => {{ {code} return bytesText({bytes_}); }})()"), words)
+    for us, words in ((999.4, "999 \N{MICRO SIGN}s"), (999.6, "1.00 ms"), (999400, "999 ms"), (999999, "1.00 s")):
+        expect(f"{us} us", browser.evaluate(f"(() => {{ {code} return timeText({us}); }})()"), words)
 
 
 def check_invisible(browser):

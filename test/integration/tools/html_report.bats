@@ -97,7 +97,7 @@ setup_file() {
 		finding:kinds.html:search,range,table flame:kinds.html:flame points:kinds.html:points \
 		verdicts:kinds.html:verdicts sizes:kinds.html:sizes hostile:kinds.html:hostile \
 		looks:kinds.html:narrow,print,theme causes:some.html:causes,narrow marks:marks.html:marks \
-		clean:clean.html:clean none:none.html:clean young:young.html:young slow:slow.html:slow,invisible windows:windows.html:windows scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
+		clean:clean.html:clean none:none.html:clean young:young.html:young slow:slow.html:slow,invisible,rounding windows:windows.html:windows scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
 		"pictures:kinds.html:pictures:${PICTURES:-.}" || true # each test says what is wrong
 }
 
