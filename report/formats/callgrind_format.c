@@ -125,7 +125,7 @@ static int collect(struct profile *profile, const struct leak_report *report)
 	int err = 0;
 
 	for (size_t i = 0; i < report->nr_listed_sites && !err; i++) {
-		err = named_stack_load(
+		err = named_stack_load_frames(
 			&stack, report->analysis->stacks,
 			report->verdicts.sites[report->sites[i].site].site->stack_id);
 		if (!err)

@@ -18,8 +18,6 @@ static void write_stack(FILE *out, const struct named_stack *stack, uint64_t wei
 		if (i)
 			fputc(';', out);
 	}
-	if (!stack->nr)
-		fputs("(no stack)", out);
 	fprintf(out, " %" PRIu64 "\n", weight);
 }
 
@@ -42,8 +40,8 @@ static int write_report(FILE *out, const struct report_input *input)
 	for (size_t i = 0; i < report->nr_listed_sites && !err; i++) {
 		const struct leak_site *site = &report->sites[i];
 
-		err = named_stack_load(&stack, report->analysis->stacks,
-				       report->verdicts.sites[site->site].site->stack_id);
+		err = named_stack_load_frames(&stack, report->analysis->stacks,
+					      report->verdicts.sites[site->site].site->stack_id);
 		if (!err)
 			write_stack(out, &stack, by_bytes ? site->bytes : site->blocks);
 	}

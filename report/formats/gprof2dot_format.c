@@ -85,8 +85,6 @@ static int write_functions(struct writer *writer, const struct leak_site *site)
 
 static int write_event(struct writer *writer, const struct leak_site *site)
 {
-	if (!writer->stack.nr)
-		return 0;
 	fputs(writer->is_first ? "\n" : ",\n", writer->out);
 	writer->is_first = false;
 	fputs("{\"callchain\":[", writer->out);
@@ -109,7 +107,7 @@ static int for_each_site(struct writer *writer,
 	int err = 0;
 
 	for (size_t i = 0; i < report->nr_listed_sites && !err; i++) {
-		err = named_stack_load(
+		err = named_stack_load_frames(
 			&writer->stack, report->analysis->stacks,
 			report->verdicts.sites[report->sites[i].site].site->stack_id);
 		if (!err)

@@ -148,8 +148,8 @@ static int put_sites(struct writer *writer)
 	for (size_t i = 0; i < report->nr_listed_sites && !err; i++) {
 		uint32_t site = report->sites[i].site;
 
-		err = named_stack_load(&writer->stack, report->analysis->stacks,
-				       report->verdicts.sites[site].site->stack_id);
+		err = named_stack_load_frames(&writer->stack, report->analysis->stacks,
+					      report->verdicts.sites[site].site->stack_id);
 		if (!err)
 			err = put_trace(writer, &writer->site_traces[site]);
 	}

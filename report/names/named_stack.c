@@ -96,6 +96,20 @@ int named_stack_load(struct named_stack *stack, struct stack_store *store, uint3
 	return 0;
 }
 
+int named_stack_load_frames(struct named_stack *stack, struct stack_store *store, uint32_t stack_id)
+{
+	int err = named_stack_load(stack, store, stack_id);
+
+	if (err || stack->nr)
+		return err;
+	err = reserve(stack, 1);
+	if (err)
+		return err;
+	stack->frames[0] = (struct named_frame){0};
+	stack->nr = 1;
+	return name_pool_add(stack->names, "(no stack)", &stack->frames[0].name);
+}
+
 void named_stack_deinit(struct named_stack *stack)
 {
 	free(stack->frames);

@@ -41,6 +41,9 @@ struct named_stack {
  * call. Returns 0 or -ENOMEM.
  */
 int named_stack_load(struct named_stack *stack, struct stack_store *store, uint32_t stack_id);
+/* The same for readers that take no stack without frames: one that has none gets "(no stack)". */
+int named_stack_load_frames(struct named_stack *stack, struct stack_store *store,
+			    uint32_t stack_id);
 void named_stack_deinit(struct named_stack *stack);
 
 /*

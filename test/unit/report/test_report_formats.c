@@ -197,6 +197,48 @@ static void the_page_knows_the_users_frame(void **state)
 	assert_non_null(strstr(page, "\"user\":2,"));
 }
 
+/* Of a system call without a callchain, no frame is known. The caller destroys the writer. */
+static struct perf_data_writer *make_mapping_without_stack(void)
+{
+	struct maker maker = {.writer = perf_data_writer_create(NULL), .time_ns = 1000 * MS};
+	struct perf_data_sample sample = {.pid = 7, .tid = 8, .time_ns = 2000 * MS};
+	int enter = perf_data_add_event(maker.writer, "syscalls", "sys_enter_mmap",
+					"u64 addr\nu64 len\nu64 prot\nu64 flags\nu64 fd\nu64 off");
+	int leave = perf_data_add_event(maker.writer, "syscalls", "sys_exit_mmap", "u64 ret");
+
+	maker.call = perf_data_add_probe(maker.writer, "malloc", PROBE_CALL);
+	add_call(&maker, 24, 0x10000, by_main, 3);
+	sample.event = enter;
+	sample.fields = (uint64_t[]){0, 0x5000, 3, 0x22, 0, 0};
+	perf_data_sample(maker.writer, &sample);
+	sample.event = leave;
+	sample.time_ns++;
+	sample.fields = (uint64_t[]){0x70000000};
+	perf_data_sample(maker.writer, &sample);
+	return maker.writer;
+}
+
+/* They are not left out of what a format adds up to. */
+static void blocks_without_a_stack_have_a_function(void **state)
+{
+	static const struct {
+		const char *name, *function, *amount;
+	} formats[] = {
+		{"folded", "(no stack) 20480\n", ""},
+		{"gprof2dot", "{\"name\":\"(no stack)\"}", "\"cost\":[20480,1]}"},
+		{"callgrind", ") (no stack)\n0 20480 1\n", "summary: 20504 2\n"},
+		{"heaptrack", "s (no stack)\n", "a 5000 "},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		_cleanup_free_ char *text =
+			format_text(make_mapping_without_stack(), formats[i].name, NULL);
+
+		assert_non_null(strstr(text, formats[i].function));
+		assert_non_null(strstr(text, formats[i].amount));
+	}
+}
+
 /* The page shows names as the text formats do: nothing in them is invisible. */
 static void the_page_has_readable_names(void **state)
 {
@@ -430,6 +472,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(does_not_claim_it_where_a_block_is_missing),
 		cmocka_unit_test(are_found_by_their_names),
 		cmocka_unit_test(the_page_knows_the_users_frame),
+		cmocka_unit_test(blocks_without_a_stack_have_a_function),
 		cmocka_unit_test(the_page_has_readable_names),
 		cmocka_unit_test(the_page_has_room_for_sites_listed_twice),
 	};
