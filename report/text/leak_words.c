@@ -129,18 +129,13 @@ void leak_words_estimate(FILE *out, const struct resource_kind *kind,
 	fputs(quantity_bytes_estimate(estimate->bytes, sqrt(estimate->bytes_variance)).text, out);
 }
 
-/* Numbers are shown with two decimals, bytes with none; the rate and its error need a digit. */
+/* Numbers are shown with two decimals, bytes with none; each needs a digit. */
 static struct quantity_period period_of(const struct growth_rate *rate)
 {
-	double least = rate->blocks_per_s / 0.1;
+	double blocks = rate->blocks_per_s / 0.1;
 
-	if (rate->blocks_error > 0)
-		least = fmin(least, rate->blocks_error / 0.01);
-	if (rate->bytes_per_s > 0)
-		least = fmin(least, rate->bytes_per_s);
-	if (rate->bytes_error > 0)
-		least = fmin(least, rate->bytes_error);
-	return quantity_period_for(least);
+	return quantity_period_for(rate->bytes_per_s > 0 ? fmin(blocks, rate->bytes_per_s)
+							 : blocks);
 }
 
 void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate)
