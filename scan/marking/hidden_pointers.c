@@ -6,9 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ADDRESS_BITS	 47
-#define ADDRESS_MASK	 ((1ull << ADDRESS_BITS) - 1)
-#define TOP_BYTE	 5 /* of an address, in memory */
+#define MIN_ADDRESS_BITS 47 /* x86-64's; a tag may be in all others */
+#define TOP_BYTE	 5 /* of an address, in memory; of one of more than 48 bits, not the last */
 #define IN_EACH_BYTE	 0x0101010101010101ull
 #define FILTER_PER_BLOCK 32
 #define MIN_FILTER_BITS	 12
@@ -30,7 +29,12 @@ int hidden_pointers_init(struct hidden_pointers *ret, const struct heap *heap, s
 
 	while (1ull << bits < nr * FILTER_PER_BLOCK)
 		bits++;
-	*ret = (struct hidden_pointers){.heap = heap, .shift = 64 - bits, .lowest = UINT64_MAX};
+	*ret = (struct hidden_pointers){
+		.heap = heap,
+		.shift = 64 - bits,
+		.mask = (1ull << MIN_ADDRESS_BITS) - 1,
+		.lowest = UINT64_MAX,
+	};
 	ret->filter = calloc(1ull << (bits - 6), sizeof(*ret->filter));
 	return ret->filter ? 0 : -ENOMEM;
 }
@@ -43,7 +47,7 @@ void hidden_pointers_deinit(struct hidden_pointers *hidden)
 
 static void add_near(struct hidden_pointers *hidden, uint64_t near)
 {
-	uint64_t hash = hash_of(hidden, near), top = (near >> 8 * TOP_BYTE & 0x7f) * IN_EACH_BYTE;
+	uint64_t hash = hash_of(hidden, near), top = (near >> 8 * TOP_BYTE & 0xff) * IN_EACH_BYTE;
 	size_t i = 0;
 
 	hidden->filter[hash / 64] |= 1ull << (hash % 64);
@@ -51,6 +55,8 @@ static void add_near(struct hidden_pointers *hidden, uint64_t near)
 		hidden->lowest = near;
 	if (near > hidden->highest)
 		hidden->highest = near;
+	while (hidden->mask < near)
+		hidden->mask = hidden->mask << 1 | 1;
 	while (i < hidden->nr_tops && hidden->tops[i] != top)
 		i++;
 	hidden->tops[i] = top;
@@ -100,7 +106,7 @@ struct found {
 static int try_word(const struct hidden_pointers *hidden, const struct hidden_place *place,
 		    uint64_t at, const struct found *found)
 {
-	uint64_t word = load_word(place->bytes + at), address = word & ADDRESS_MASK;
+	uint64_t word = load_word(place->bytes + at), address = word & hidden->mask;
 	uint32_t block = chunk_block_at(hidden->heap, near_of(address)), before;
 	enum hidden_kind kind = at % 8 ? HIDDEN_UNALIGNED : HIDDEN_TAGGED;
 	struct heap_block_view view;
@@ -126,7 +132,7 @@ static int try_word(const struct hidden_pointers *hidden, const struct hidden_pl
 
 static inline bool is_in_filter(const struct hidden_pointers *hidden, uint64_t word)
 {
-	uint64_t near = near_of(word & ADDRESS_MASK), hash = hash_of(hidden, near);
+	uint64_t near = near_of(word & hidden->mask), hash = hash_of(hidden, near);
 
 	return near >= hidden->lowest && near <= hidden->highest &&
 	       hidden->filter[hash / 64] >> (hash % 64) & 1;
@@ -136,10 +142,11 @@ static inline bool is_in_filter(const struct hidden_pointers *hidden, uint64_t w
 static int try_tops(const struct hidden_pointers *hidden, const struct hidden_place *place,
 		    uint64_t at, uint64_t word, const struct found *found)
 {
+	const uint64_t mask = (hidden->mask >> 8 * TOP_BYTE & 0xff) * IN_EACH_BYTE;
 	int err = 0;
 
 	for (size_t i = 0; i < hidden->nr_tops; i++) {
-		uint64_t differs = (word & IN_EACH_BYTE * 0x7f) ^ hidden->tops[i];
+		uint64_t differs = (word & mask) ^ hidden->tops[i];
 		/* The highest bit of each byte that is zero, and of some behind one. */
 		uint64_t equal = (differs - IN_EACH_BYTE) & ~differs & IN_EACH_BYTE << 7;
 

@@ -2,7 +2,8 @@
 /*
  * A second look for the blocks that nothing leads to. Programs also store addresses
  *  - one past the end of a block, or up to 8 bytes before its start (arrays from 1 on),
- *  - with a tag in the high 17 bits (lock-free lists, NaN boxing),
+ *  - with a tag in the high bits that addresses have not: 17 on x86-64 (lock-free lists, NaN
+ *    boxing),
  *  - at places that are not multiples of 8 (packed structures).
  * Such words are rare and may be numbers, so they count only for a block without a better one.
  */
@@ -23,8 +24,9 @@ struct hidden_pointers {
 	const struct heap *heap;
 	uint64_t *filter; /* a bit for each hash of an address */
 	unsigned shift;
+	uint64_t mask;		  /* the bits that may be set in an address */
 	uint64_t lowest, highest; /* of the addresses */
-	uint64_t tops[128];	  /* their bits 40 to 46, in each byte of a word */
+	uint64_t tops[256];	  /* their bits 40 to 47, in each byte of a word */
 	size_t nr_tops;
 };
 

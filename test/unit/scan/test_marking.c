@@ -198,6 +198,71 @@ static void hidden_addresses_hold_possibly(void **state)
 	end(&image);
 }
 
+static int note_block(void *context, uint64_t at, uint32_t block, enum hidden_kind kind)
+{
+	uint64_t *found = context;
+
+	assert_int_equal(block, 0);
+	found[kind] = found[kind] == UINT64_MAX ? at : UINT64_MAX - 1;
+	return 0;
+}
+
+/* Where in @words a block at @address is found, by enum hidden_kind. */
+static void find_hidden(uint64_t address, const uint64_t *words, size_t nr, uint64_t found[4])
+{
+	const struct hidden_place place = {
+		.bytes = (const uint8_t *)words, .size_bytes = nr * 8, .end = nr * 8};
+	static const uint8_t bytes[4096];
+	uint64_t sizes[] = {24};
+	struct heap heap = {.sizes = sizes};
+	struct hidden_pointers hidden;
+
+	assert_int_equal(
+		heap_map_add_segment(&heap.map, &(struct heap_segment){.start = address - 16,
+								       .end = address + 4080,
+								       .bytes = bytes}),
+		0);
+	assert_int_equal(heap_map_allocate(&heap.map), 0);
+	heap_map_set(&heap.map, 1);
+	assert_int_equal(heap_map_number(&heap.map), 0);
+	assert_int_equal(hidden_pointers_init(&hidden, &heap, 1), 0);
+	hidden_pointers_add(&hidden, 0);
+	memset(found, 0xff, 4 * sizeof(*found));
+	assert_int_equal(hidden_pointers_find(&hidden, &place, note_block, found), 0);
+	hidden_pointers_deinit(&hidden);
+	heap_map_deinit(&heap.map);
+}
+
+/* Also those of AArch64, which have 48 bits or 52. */
+static void hidden_addresses_may_have_any_size(void **state)
+{
+	static const struct {
+		uint64_t address, tag;
+	} cases[] = {
+		{0x555500000010, 1ull << 47},  {0x7fff00000010, 1ull << 63},
+		{0xaaaa00000010, 1ull << 48},  {0xffff00000010, 1ull << 56},
+		{0xfaaaa00000010, 1ull << 52}, {0x10000010, 0x1fff9ull << 47},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t address = cases[i].address, found[4];
+		const uint64_t words[] = {1,
+					  address,
+					  2,
+					  address + 24,
+					  3,
+					  address | cases[i].tag,
+					  address << 24,
+					  address >> 40,
+					  4};
+
+		find_hidden(address, words, sizeof(words) / 8, found);
+		assert_int_equal(found[HIDDEN_OUTSIDE], 24);
+		assert_int_equal(found[HIDDEN_TAGGED], 40);
+		assert_int_equal(found[HIDDEN_UNALIGNED], 51);
+	}
+}
+
 /* The end of a container is not the start of the block behind it. */
 static void the_end_of_a_container_holds_nothing(void **state)
 {
@@ -303,6 +368,7 @@ int main(void)
 		cmocka_unit_test(nothing_holds_lost_blocks),
 		cmocka_unit_test(lost_blocks_of_any_shape_have_their_classes),
 		cmocka_unit_test(hidden_addresses_hold_possibly),
+		cmocka_unit_test(hidden_addresses_may_have_any_size),
 		cmocka_unit_test(the_end_of_a_container_holds_nothing),
 		cmocka_unit_test(chunks_in_flight_are_held),
 		cmocka_unit_test(a_thread_elsewhere_has_none_in_flight),
