@@ -11,6 +11,7 @@
 #define IN_EACH_BYTE	 0x0101010101010101ull
 #define FILTER_PER_BLOCK 32
 #define MIN_FILTER_BITS	 12
+#define MAX_FILTER_BITS	 27 /* 16 MiB; more than four million blocks are looked up more often */
 
 /* Addresses from 8 before to 7 behind a multiple of 16 are one: a block's start, or an end. */
 static inline uint64_t near_of(uint64_t address)
@@ -27,7 +28,7 @@ int hidden_pointers_init(struct hidden_pointers *ret, const struct heap *heap, s
 {
 	unsigned bits = MIN_FILTER_BITS;
 
-	while (1ull << bits < nr * FILTER_PER_BLOCK)
+	while (bits < MAX_FILTER_BITS && 1ull << bits < nr * FILTER_PER_BLOCK)
 		bits++;
 	*ret = (struct hidden_pointers){
 		.heap = heap,

@@ -13,8 +13,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define MAX_HIDDEN (1u << 20) /* blocks of a second look: of 4 MiB for their filter */
-
 /* Less is marked by one thread. */
 #define MIN_TEAM_BLOCKS 10000u
 #define MIN_TEAM_WORDS	(1u << 20)
@@ -418,7 +416,8 @@ static int mark_possible(struct marking *marking)
 
 /*
  * Looks for addresses in other forms, of blocks that nothing leads to. These are usually few, so
- * all the rest is passed over quickly.
+ * all the rest is passed over quickly. If most blocks are such ones, it takes some times as long as
+ * the first look.
  */
 static int mark_hidden(struct marking *marking)
 {
@@ -435,8 +434,7 @@ static int mark_hidden(struct marking *marking)
 	for (block = marking_next(marking, 0); block < nr_blocks;
 	     block = marking_next(marking, block + 1))
 		nr += marking_is_lost(marking, block);
-	marking->has_too_many = nr > MAX_HIDDEN;
-	if (!nr || marking->has_too_many)
+	if (!nr)
 		return 0;
 	err = hidden_pointers_init(&hidden, marking->heap, nr);
 	if (!err) {

@@ -42,7 +42,6 @@ struct marking {
 	_Atomic uint32_t *holders;	     /* by block: who led to it first */
 	struct marked_total totals[MARK_NR]; /* by the number of the bit in a state */
 	unsigned nr_threads;
-	bool has_too_many; /* blocks that nothing leads to, for a second look */
 };
 
 /* Marks everything. Returns 0 or -ENOMEM. Release with marking_deinit() in either case. */

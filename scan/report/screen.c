@@ -127,7 +127,7 @@ void screen_write_limits(FILE *out, const struct scan *scan)
 	}
 }
 
-/* What the second look has found, or that there was none. */
+/* What the second look has found. */
 static void write_hidden(FILE *out, const struct scan *scan)
 {
 	if (scan->nr_hidden)
@@ -135,10 +135,6 @@ static void write_hidden(FILE *out, const struct scan *scan)
 			"    %s of them only by an address with a tag, unaligned, or just outside of "
 			"the block\n",
 			quantity_count(scan->nr_hidden).text);
-	if (scan->marking.has_too_many)
-		fputs("    not looked for: addresses with a tag, unaligned, or just outside of the "
-		      "block; too\n    many blocks have no holder\n",
-		      out);
 }
 
 static void write_totals(FILE *out, const struct scan *scan)

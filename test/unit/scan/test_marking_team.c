@@ -104,6 +104,26 @@ static void a_second_look_sees_words_across_pieces(void **state)
 	}
 }
 
+/* All but the first have a link with a tag only: a list like those of lock-free programs. */
+static void a_second_look_is_for_any_number_of_blocks(void **state)
+{
+	const uint64_t chunk = 32, nr = 1100000, tag = 7ull << 48;
+	struct heap_image image;
+	struct scan scan;
+
+	heap_image_init_large(&image, (nr + 8) * chunk & ~4095ull, chunk);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 64, (HEAP_IMAGE_HEAP + 16) | tag);
+	for (uint64_t at = HEAP_IMAGE_HEAP + 16; at + chunk < image.at; at += chunk)
+		heap_image_set(&image, at, (at + chunk) | tag);
+	assert_int_equal(scan_init(&scan, &image.snapshot, NULL, NULL), 0);
+	assert_true(scan.heap.is_whole);
+	assert_true(scan.heap.map.nr_blocks > 1 << 20);
+	assert_int_equal(scan.totals[REACH_POSSIBLE].nr, scan.heap.map.nr_blocks);
+	assert_int_equal(scan.nr_hidden, scan.heap.map.nr_blocks);
+	scan_deinit(&scan);
+	heap_image_deinit(&image);
+}
+
 /* Large roots are many pieces, and no byte of them is left out. */
 static void pieces_cover_all_places(void **state)
 {
@@ -175,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_are_followed_to_their_ends),
 		cmocka_unit_test(a_second_look_sees_words_across_pieces),
+		cmocka_unit_test(a_second_look_is_for_any_number_of_blocks),
 		cmocka_unit_test(pieces_cover_all_places),
 		cmocka_unit_test(work_is_halved),
 	};
