@@ -28,9 +28,11 @@ int thread_registers_set_general(struct thread_registers *registers, const void 
 		return -EINVAL;
 	memcpy(&r, image, sizeof(r));
 	const struct register_value values[] = {
-		{"rax", r.rax}, {"rbx", r.rbx}, {"rcx", r.rcx}, {"rdx", r.rdx}, {"rsi", r.rsi},
-		{"rdi", r.rdi}, {"rbp", r.rbp}, {"r8", r.r8},	{"r9", r.r9},	{"r10", r.r10},
-		{"r11", r.r11}, {"r12", r.r12}, {"r13", r.r13}, {"r14", r.r14}, {"r15", r.r15},
+		{"rax", r.rax},		{"rbx", r.rbx}, {"rcx", r.rcx}, {"rdx", r.rdx},
+		{"rsi", r.rsi},		{"rdi", r.rdi}, {"rbp", r.rbp}, {"r8", r.r8},
+		{"r9", r.r9},		{"r10", r.r10}, {"r11", r.r11}, {"r12", r.r12},
+		{"r13", r.r13},		{"r14", r.r14}, {"r15", r.r15}, {"fs_base", r.fs_base},
+		{"gs_base", r.gs_base},
 	};
 	memcpy(registers->general, values, sizeof(values));
 	registers->nr_general = sizeof(values) / sizeof(values[0]);

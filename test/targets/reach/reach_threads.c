@@ -3,11 +3,13 @@
 #include "reach.h"
 #include "threads.h"
 
+#include <asm/prctl.h>
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 static __thread void *volatile local, *volatile local_array[40];
@@ -35,6 +37,20 @@ static REACH_CASE void *in_vector(void *unused)
 	clear_stack();
 	sem_post(&ready);
 	HOLD_IN("movq %%rax, %%xmm6\n xor %%r12d, %%r12d\n", block);
+	return unused;
+}
+
+/* Of what it works on, as the runtimes of some languages and emulators do. */
+static REACH_CASE void *in_segment_base(void *unused)
+{
+	void *block = block_of(24);
+
+	expect("segment-base", "held", block);
+	if (syscall(SYS_arch_prctl, ARCH_SET_GS, block))
+		abort();
+	clear_stack();
+	sem_post(&ready);
+	HOLD_IN("xor %%eax, %%eax\n xor %%r12d, %%r12d\n", block);
 	return unused;
 }
 
@@ -283,6 +299,7 @@ static REACH_CASE void deep(int levels, const char *library)
 	} else {
 		start_and_wait(in_register);
 		start_and_wait(in_vector);
+		start_and_wait(in_segment_base);
 		start_and_wait(in_red_zone);
 		start_and_wait(on_stack);
 		start_with_argument();
