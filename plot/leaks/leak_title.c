@@ -76,7 +76,7 @@ void leak_title_print_reach(FILE *out, const struct leak_set *set)
 		separator = ", ";
 	}
 	if (set->summary.has_unseen)
-		fputs("; not seen: pipes, sockets, io_uring or AIO that may hold pointers", out);
+		fputs("; not seen: places in the kernel that may hold pointers", out);
 }
 
 char *leak_title_caveats(const struct leak_set *set, bool has_sizes)

@@ -45,6 +45,9 @@ static void name_unseen(struct scan *scan)
 		   "sockets with unread bytes");
 	add_unseen(scan, snapshot->unseen.nr_io_urings, "io_uring", "io_urings");
 	add_unseen(scan, nr_aio, "AIO context", "AIO contexts");
+	add_unseen(scan, snapshot->unseen.nr_fuse, "FUSE device", "FUSE devices");
+	add_unseen(scan, snapshot->unseen.nr_displays, "display device", "display devices");
+	add_unseen(scan, snapshot->unseen.nr_usb, "USB device", "USB devices");
 }
 
 /* What must be so that a block may be called lost (docs/reachability.md). */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 
 #define MAX_POINTERS (1u << 22)
 
@@ -65,7 +66,7 @@ static int read_descriptors(struct snapshot *snapshot, pid_t thread, uint64_t en
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct unseen_search unseen;
 	struct dirent *entry;
-	char path[32], link[32];
+	char path[32], link[PATH_MAX];
 	int err = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", thread);

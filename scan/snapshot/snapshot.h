@@ -70,7 +70,7 @@ struct unread_memory {
 
 /* unseen_places.h; counts. */
 struct unseen_places {
-	size_t nr_pipes, nr_sockets, nr_io_urings;
+	size_t nr_pipes, nr_sockets, nr_io_urings, nr_fuse, nr_displays, nr_usb;
 };
 
 struct snapshot {

@@ -96,14 +96,26 @@ static void add_pipe_end(struct unseen_search *search, const char *name, unsigne
 	};
 }
 
+/* Only by the name: a look at a file may wait for its server. A chroot has a /dev of its own. */
+static void count_by_name(struct unseen_places *unseen, const char *link)
+{
+	if (strcmp(link, "anon_inode:[io_uring]") == 0)
+		unseen->nr_io_urings++;
+	else if (strstr(link, "/dev/fuse") || strstr(link, "/dev/cuse"))
+		unseen->nr_fuse++;
+	else if (strstr(link, "/dev/dri/card"))
+		unseen->nr_displays++;
+	else if (strstr(link, "/dev/bus/usb/"))
+		unseen->nr_usb++;
+}
+
 void unseen_search_add(struct unseen_search *search, const char *name, const char *link)
 {
 	struct unseen_places *unseen = &search->snapshot->unseen;
 	bool is_socket = strncmp(link, "socket:[", 8) == 0;
 	unsigned long long pipe;
 
-	if (strcmp(link, "anon_inode:[io_uring]") == 0)
-		unseen->nr_io_urings++;
+	count_by_name(unseen, link);
 	if (search->pid_fd < 0 || search->nr_looks >= MAX_LOOKS)
 		return;
 	if (is_socket) {

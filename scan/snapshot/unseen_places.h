@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Places in the kernel where a program may have put pointers to its own memory, and which nobody
- * can look into: bytes that it has sent to itself and not read yet, requests of io_uring and AIO.
+ * can look into: bytes that it has sent to itself and not read yet, requests of io_uring and AIO,
+ * and what drivers hand back, such as the handles of a FUSE server's open files.
  * Nothing is read from its pipes and sockets, and none is opened: that may wake others, or keep a
  * pipe's writer from being told that nobody reads.
  */

@@ -5,6 +5,7 @@
  */
 #include "reach.h"
 
+#include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <signal.h>
@@ -49,7 +50,7 @@ static REACH_CASE void signal_stack(void)
 		abort();
 }
 
-/* Not everywhere are they allowed. */
+/* Not everywhere are they allowed. A FUSE server has the handles of open files in the kernel. */
 static REACH_CASE void requests(void)
 {
 	struct io_uring_params params = {0};
@@ -57,8 +58,11 @@ static REACH_CASE void requests(void)
 	bool has_ring = syscall(SYS_io_uring_setup, 1, &params) >= 0;
 	bool has_aio = syscall(SYS_io_setup, 1, &context) == 0;
 
-	printf("truth not-seen 1 pipe with unread bytes, 1 socket with unread bytes%s%s\n",
-	       has_ring ? ", 1 io_uring" : "", has_aio ? ", 1 AIO context" : "");
+	bool has_fuse = open("/dev/fuse", O_RDWR) >= 0;
+
+	printf("truth not-seen 1 pipe with unread bytes, 1 socket with unread bytes%s%s%s\n",
+	       has_ring ? ", 1 io_uring" : "", has_aio ? ", 1 AIO context" : "",
+	       has_fuse ? ", 1 FUSE device" : "");
 }
 
 int main(void)

@@ -4,6 +4,7 @@
 #include "scan/heaps/heap_map.h"
 #include "scan/core/core_notes.h"
 #include "scan/snapshot/kernel_pointers.h"
+#include "scan/snapshot/unseen_places.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -142,6 +143,31 @@ static void lines_of_the_kernel_hold_pointers(void **state)
 	assert_false(kernel_pointer_parse_timer("notify: signal/pid.2634", &value));
 }
 
+static void devices_are_told_by_their_names(void **state)
+{
+	static const char *const links[] = {
+		"/dev/fuse",
+		"/srv/chroot/dev/fuse",
+		"/dev/dri/card1",
+		"/dev/dri/renderD128",
+		"/dev/bus/usb/001/002",
+		"/home/dev",
+		"anon_inode:[io_uring]",
+		"anon_inode:inotify",
+	};
+	struct snapshot snapshot;
+	struct unseen_search search = {.snapshot = &snapshot, .dir_fd = -1, .pid_fd = -1};
+
+	snapshot_init(&snapshot);
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		unseen_search_add(&search, "3", links[i]);
+	unseen_search_finish(&search);
+	assert_int_equal(snapshot.unseen.nr_fuse, 2);
+	assert_int_equal(snapshot.unseen.nr_displays, 1);
+	assert_int_equal(snapshot.unseen.nr_usb, 1);
+	assert_int_equal(snapshot.unseen.nr_io_urings, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +176,7 @@ int main(void)
 		cmocka_unit_test(segments_that_contradict_each_other_are_refused),
 		cmocka_unit_test(notes_are_checked_against_their_bounds),
 		cmocka_unit_test(lines_of_the_kernel_hold_pointers),
+		cmocka_unit_test(devices_are_told_by_their_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
