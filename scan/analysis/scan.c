@@ -5,6 +5,7 @@
 #include "scan/threads/thread_team.h"
 
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,15 +36,23 @@ static void add_unseen(struct scan *scan, size_t nr, const char *one, const char
 static void name_unseen(struct scan *scan)
 {
 	const struct snapshot *snapshot = scan->snapshot;
-	size_t nr_aio = 0;
+	size_t nr_aio = 0, nr_rings = 0;
 
-	for (size_t i = 0; i < snapshot->nr_regions; i++)
-		nr_aio += strncmp(snapshot->regions[i].path, "/[aio]", 6) == 0;
+	for (size_t i = 0; i < snapshot->nr_regions; i++) {
+		const struct scan_region *region = &snapshot->regions[i];
+
+		nr_aio += strncmp(region->path, "/[aio]", 6) == 0;
+		nr_rings += region->file_offset == IORING_OFF_SQES &&
+			    strcmp(region->path, "anon_inode:[io_uring]") == 0;
+	}
+	/* A program may close a ring's descriptor, or not map what is in its own memory. */
+	if (nr_rings < snapshot->unseen.nr_io_urings)
+		nr_rings = snapshot->unseen.nr_io_urings;
 	add_unseen(scan, snapshot->unseen.nr_pipes, "pipe with unread bytes",
 		   "pipes with unread bytes");
 	add_unseen(scan, snapshot->unseen.nr_sockets, "socket with unread bytes",
 		   "sockets with unread bytes");
-	add_unseen(scan, snapshot->unseen.nr_io_urings, "io_uring", "io_urings");
+	add_unseen(scan, nr_rings, "io_uring", "io_urings");
 	add_unseen(scan, nr_aio, "AIO context", "AIO contexts");
 	add_unseen(scan, snapshot->unseen.nr_fuse, "FUSE device", "FUSE devices");
 	add_unseen(scan, snapshot->unseen.nr_displays, "display device", "display devices");

@@ -111,6 +111,10 @@ scan_core() {
 	leakscan >screen
 	grep -qxF "Not seen: $places." screen
 	stop_reach
+	start_reach reach_kernel close-ring
+	leakscan >screen
+	grep -qxF "Not seen: $places." screen
+	stop_reach
 	start_reach reach_cxx
 	leakscan >screen
 	grep -q "^Lost, with" screen

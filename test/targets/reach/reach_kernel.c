@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Blocks whose only pointers are in the kernel. "truth not-seen LIST" says in which places of that
- * kind leakscan must say that it cannot look.
+ * kind leakscan must say that it cannot look. With an argument, the io_uring is mapped, and its
+ * descriptor closed.
  */
 #include "reach.h"
 
@@ -10,6 +11,7 @@
 #include <linux/io_uring.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -51,27 +53,35 @@ static REACH_CASE void signal_stack(void)
 }
 
 /* Not everywhere are they allowed. A FUSE server has the handles of open files in the kernel. */
-static REACH_CASE void requests(void)
+static REACH_CASE void requests(bool close_ring)
 {
 	struct io_uring_params params = {0};
 	aio_context_t context = 0;
-	bool has_ring = syscall(SYS_io_uring_setup, 1, &params) >= 0;
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
 	bool has_aio = syscall(SYS_io_setup, 1, &context) == 0;
 
 	bool has_fuse = open("/dev/fuse", O_RDWR) >= 0;
 
+	/* As io_uring_close_ring_fd() does. */
+	if (close_ring && ring >= 0) {
+		if (mmap(NULL, params.sq_entries * sizeof(struct io_uring_sqe),
+			 PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES) == MAP_FAILED)
+			abort();
+		close(ring);
+	}
 	printf("truth not-seen 1 pipe with unread bytes, 1 socket with unread bytes%s%s%s\n",
-	       has_ring ? ", 1 io_uring" : "", has_aio ? ", 1 AIO context" : "",
+	       ring >= 0 ? ", 1 io_uring" : "", has_aio ? ", 1 AIO context" : "",
 	       has_fuse ? ", 1 FUSE device" : "");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
 	pipes();
 	sockets();
 	signal_stack();
-	requests();
+	requests(argc > 1);
 	wait_for_line();
+	(void)argv;
 	return 0;
 }
