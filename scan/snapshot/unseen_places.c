@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/snapshot/unseen_places.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -52,6 +54,12 @@ static bool pipe_has_bytes(const struct unseen_search *search, int fd)
 	return has_bytes;
 }
 
+/* Or by one that has ended: a daemon has what its parent made. */
+static bool made_by_process(const struct unseen_search *search, pid_t pid)
+{
+	return pid == search->snapshot->pid || (kill(pid, 0) < 0 && errno == ESRCH);
+}
+
 /* True if the process has made both ends, and what it has sent to this one is still there. */
 static bool socket_has_bytes(const struct unseen_search *search, int fd)
 {
@@ -63,7 +71,7 @@ static bool socket_has_bytes(const struct unseen_search *search, int fd)
 	if (shared < 0)
 		return false;
 	has_bytes = getsockopt(shared, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-		    peer.pid == search->snapshot->pid && ioctl(shared, FIONREAD, &nr_bytes) == 0 &&
+		    made_by_process(search, peer.pid) && ioctl(shared, FIONREAD, &nr_bytes) == 0 &&
 		    nr_bytes > 0;
 	close(shared);
 	return has_bytes;

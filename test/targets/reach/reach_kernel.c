@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 static REACH_CASE void send_block(const char *name, int fd)
 {
@@ -40,6 +42,21 @@ static REACH_CASE void sockets(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, full) || socketpair(AF_UNIX, SOCK_DGRAM, 0, empty))
 		abort();
 	send_block("in-socket", full[1]);
+}
+
+/* A daemon's parent may have made the pair. Here a child does so that has the same descriptors. */
+static REACH_CASE void sockets_of_ended(void)
+{
+	const int made[] = {100, 101};
+	pid_t child = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+	int pair[2];
+
+	if (child == 0)
+		_exit(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || dup2(pair[0], made[0]) < 0 ||
+		      dup2(pair[1], made[1]) < 0 || close(pair[0]) || close(pair[1]));
+	if (child < 0 || waitpid(child, NULL, 0) != child)
+		abort();
+	send_block("in-socket-of-ended", made[1]);
 }
 
 /* Nobody but the kernel has its address. */
@@ -69,7 +86,7 @@ static REACH_CASE void requests(bool close_ring)
 			abort();
 		close(ring);
 	}
-	printf("truth not-seen 1 pipe with unread bytes, 1 socket with unread bytes%s%s%s\n",
+	printf("truth not-seen 1 pipe with unread bytes, 2 sockets with unread bytes%s%s%s\n",
 	       ring >= 0 ? ", 1 io_uring" : "", has_aio ? ", 1 AIO context" : "",
 	       has_fuse ? ", 1 FUSE device" : "");
 }
@@ -79,6 +96,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IONBF, 0);
 	pipes();
 	sockets();
+	sockets_of_ended();
 	signal_stack();
 	requests(argc > 1);
 	wait_for_line();
