@@ -24,13 +24,21 @@ static void say_unread(struct scan *scan, const struct unread_memory *unread)
 		 region && region->path[0] ? region->path : "no file");
 }
 
-static void add_unseen(struct scan *scan, size_t nr, const char *one, const char *many)
+static void add_unseen_text(struct scan *scan, const char *text)
 {
 	size_t len = strlen(scan->unseen);
 
+	snprintf(scan->unseen + len, sizeof(scan->unseen) - len, "%s%s", len ? ", " : "", text);
+}
+
+static void add_unseen(struct scan *scan, size_t nr, const char *one, const char *many)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s %s", quantity_count(nr).text,
+		 quantity_word(nr, one, many));
 	if (nr)
-		snprintf(scan->unseen + len, sizeof(scan->unseen) - len, "%s%s %s", len ? ", " : "",
-			 quantity_count(nr).text, quantity_word(nr, one, many));
+		add_unseen_text(scan, text);
 }
 
 static void name_unseen(struct scan *scan)
@@ -57,6 +65,8 @@ static void name_unseen(struct scan *scan)
 	add_unseen(scan, snapshot->unseen.nr_fuse, "FUSE device", "FUSE devices");
 	add_unseen(scan, snapshot->unseen.nr_displays, "display device", "display devices");
 	add_unseen(scan, snapshot->unseen.nr_usb, "USB device", "USB devices");
+	if (snapshot->unseen.timers)
+		add_unseen_text(scan, "timers");
 }
 
 /* What must be so that a block may be called lost (docs/reachability.md). */
@@ -75,6 +85,10 @@ static void decide(struct scan *scan, const struct lost_list *before)
 	else if (snapshot->has_other_users)
 		snprintf(scan->why_not, sizeof(scan->why_not),
 			 "another process uses its memory, and was not stopped");
+	else if (snapshot->unread_pointers)
+		snprintf(scan->why_not, sizeof(scan->why_not),
+			 "not all that the kernel keeps for it could be read: %s",
+			 snapshot->unread_pointers);
 	else if (snapshot->is_core)
 		snprintf(scan->why_not, sizeof(scan->why_not),
 			 "a core file is one moment, and no second one confirms it");

@@ -15,6 +15,13 @@
 
 #define MAX_POINTERS (1u << 22)
 
+/* A descriptor, or a thread, that is gone is nothing that was not read. */
+static void note_unread(struct snapshot *snapshot, int error, const char *what)
+{
+	if (error != ENOENT && error != ESRCH)
+		snapshot->unread_pointers = what;
+}
+
 static int add(struct snapshot *snapshot, enum kernel_pointer_kind kind, int id, uint64_t value,
 	       uint64_t end_ns)
 {
@@ -23,8 +30,10 @@ static int add(struct snapshot *snapshot, enum kernel_pointer_kind kind, int id,
 
 	if (clock_now_ns() >= end_ns)
 		return -ETIMEDOUT;
-	if (nr >= MAX_POINTERS)
+	if (nr >= MAX_POINTERS) {
+		snapshot->unread_pointers = "more than 4,194,304 pointers";
 		return 0;
+	}
 	if ((nr & (nr - 1)) == 0) {
 		grown = reallocarray(snapshot->kernel_pointers, nr ? nr * 2 : 1, sizeof(*grown));
 		if (!grown)
@@ -58,6 +67,8 @@ static int read_epoll(struct snapshot *snapshot, pid_t thread, int fd, uint64_t 
 	while (info && !err && fgets(line, sizeof(line), info))
 		if (kernel_pointer_parse_epoll(line, &value))
 			err = add(snapshot, KERNEL_POINTER_EPOLL, fd, value, end_ns);
+	if (!info || ferror(info))
+		note_unread(snapshot, errno, "epoll's data");
 	return err;
 }
 
@@ -71,13 +82,17 @@ static int read_descriptors(struct snapshot *snapshot, pid_t thread, uint64_t en
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", thread);
 	dir = opendir(path);
-	if (!dir)
+	if (!dir) {
+		note_unread(snapshot, errno, "open files");
 		return 0;
+	}
 	unseen_search_init(&unseen, snapshot, dirfd(dir));
 	while (!err && (entry = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
 
 		link[len > 0 ? len : 0] = '\0';
+		if (len < 0 && entry->d_name[0] != '.')
+			note_unread(snapshot, errno, "open files");
 		if (strcmp(link, "anon_inode:[eventpoll]") == 0)
 			err = read_epoll(snapshot, thread, (int)strtol(entry->d_name, NULL, 10),
 					 end_ns);
@@ -100,6 +115,11 @@ static int read_timers(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
 	while (timers && !err && fgets(line, sizeof(line), timers))
 		if (sscanf(line, "ID: %d", &id) != 1 && kernel_pointer_parse_timer(line, &value))
 			err = add(snapshot, KERNEL_POINTER_TIMER, id, value, end_ns);
+	/* A kernel without CONFIG_CHECKPOINT_RESTORE has no such file. */
+	if (!timers && errno == ENOENT)
+		snapshot->unseen.timers = true;
+	else if (!timers || ferror(timers))
+		note_unread(snapshot, errno, "timers");
 	return err;
 }
 

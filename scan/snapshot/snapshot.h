@@ -71,6 +71,7 @@ struct unread_memory {
 /* unseen_places.h; counts. */
 struct unseen_places {
 	size_t nr_pipes, nr_sockets, nr_io_urings, nr_fuse, nr_displays, nr_usb;
+	bool timers; /* the kernel does not show them */
 };
 
 struct snapshot {
@@ -83,7 +84,8 @@ struct snapshot {
 	size_t nr_threads;
 	struct kernel_pointer *kernel_pointers;
 	size_t nr_kernel_pointers;
-	int mem_fd; /* for pages of files, which were not copied; or -1 */
+	const char *unread_pointers; /* which of these were not read; NULL: all were */
+	int mem_fd;		     /* for pages of files, which were not copied; or -1 */
 
 	struct unread_memory unread;
 	struct unseen_places unseen;

@@ -11,6 +11,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define FIRST  0x100000ull
@@ -168,6 +172,40 @@ static void devices_are_told_by_their_names(void **state)
 	assert_int_equal(snapshot.unseen.nr_io_urings, 1);
 }
 
+static const char *unread_with(size_t nr_pointers)
+{
+	struct snapshot snapshot;
+	const char *unread;
+
+	snapshot_init(&snapshot);
+	snapshot.pid = getpid();
+	snapshot.nr_kernel_pointers = nr_pointers;
+	assert_int_equal(kernel_pointers_read(&snapshot, UINT64_MAX), 0);
+	unread = snapshot.unread_pointers;
+	if (!unread)
+		assert_true(snapshot.nr_kernel_pointers > nr_pointers);
+	snapshot_deinit(&snapshot);
+	return unread;
+}
+
+static void pointers_that_are_not_read_are_said(void **state)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int epoll = epoll_create1(0), watched = eventfd(0, 0);
+	struct rlimit limit, none;
+
+	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, watched, &event), 0);
+	assert_null(unread_with(0));
+	assert_string_equal(unread_with(1u << 22), "more than 4,194,304 pointers");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){0, limit.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+	assert_string_equal(unread_with(0), "timers");
+	setrlimit(RLIMIT_NOFILE, &limit);
+	close(watched);
+	close(epoll);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +215,7 @@ int main(void)
 		cmocka_unit_test(notes_are_checked_against_their_bounds),
 		cmocka_unit_test(lines_of_the_kernel_hold_pointers),
 		cmocka_unit_test(devices_are_told_by_their_names),
+		cmocka_unit_test(pointers_that_are_not_read_are_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
