@@ -12,6 +12,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define MAX_POINTERS (1u << 22)
 
@@ -86,7 +89,7 @@ static int read_descriptors(struct snapshot *snapshot, pid_t thread, uint64_t en
 		note_unread(snapshot, errno, "open files");
 		return 0;
 	}
-	unseen_search_init(&unseen, snapshot, dirfd(dir));
+	unseen_search_init(&unseen, snapshot, thread, dirfd(dir));
 	while (!err && (entry = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
 
@@ -123,10 +126,42 @@ static int read_timers(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
 	return err;
 }
 
+/* The descriptors of threads that do not have those of @first: after unshare(CLONE_FILES). */
+static int read_other_tables(struct snapshot *snapshot, pid_t first, uint64_t end_ns)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct dirent *entry;
+	char path[32];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", snapshot->pid);
+	dir = opendir(path);
+	if (!dir)
+		note_unread(snapshot, errno, "threads' open files");
+	while (dir && !err && (entry = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		long order;
+
+		if (tid <= 0 || tid == first)
+			continue;
+		order = syscall(SYS_kcmp, first, tid, KCMP_FILES, 0, 0);
+		if (order < 0 && errno != ESRCH)
+			snapshot->unseen.nr_threads++;
+		/* One that has ended has none. */
+		if (order > 0 && living_thread_has_memory(tid))
+			err = read_descriptors(snapshot, tid, end_ns);
+		if (!err && clock_now_ns() >= end_ns)
+			err = -ETIMEDOUT;
+	}
+	return err;
+}
+
 int kernel_pointers_read(struct snapshot *snapshot, uint64_t end_ns)
 {
 	pid_t thread = living_thread(snapshot->pid);
 	int err = read_descriptors(snapshot, thread, end_ns);
 
+	if (!err)
+		err = read_other_tables(snapshot, thread, end_ns);
 	return err ? err : read_timers(snapshot, thread, end_ns);
 }

@@ -9,8 +9,8 @@
 #include "scan/snapshot/snapshot.h"
 
 /*
- * Reads /proc/PID/fdinfo and /proc/PID/timers. Returns 0, -ENOMEM, or -ETIMEDOUT after @end_ns
- * (CLOCK_MONOTONIC).
+ * Reads /proc/PID/fdinfo, also of threads with descriptors of their own, and /proc/PID/timers.
+ * Returns 0, -ENOMEM, or -ETIMEDOUT after @end_ns (CLOCK_MONOTONIC).
  */
 int kernel_pointers_read(struct snapshot *snapshot, uint64_t end_ns);
 

@@ -71,7 +71,8 @@ struct unread_memory {
 /* unseen_places.h; counts. */
 struct unseen_places {
 	size_t nr_pipes, nr_sockets, nr_io_urings, nr_fuse, nr_displays, nr_usb;
-	bool timers; /* the kernel does not show them */
+	size_t nr_threads; /* whose descriptors could not be looked at; most have the same */
+	bool timers;	   /* the kernel does not show them */
 };
 
 struct snapshot {

@@ -13,6 +13,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+/* Of Linux 6.9 */
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
 /* The process stands still meanwhile: a look takes some microseconds. */
 #define MAX_LOOKS 4096
 
@@ -22,13 +27,18 @@ struct pipe_end {
 	bool can_read, can_write;
 };
 
-void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot, int dir_fd)
+void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot, pid_t thread,
+			int dir_fd)
 {
+	unsigned flags = thread == snapshot->pid ? 0 : PIDFD_THREAD;
+
 	*ret = (struct unseen_search){
 		.snapshot = snapshot,
 		.dir_fd = dir_fd,
-		.pid_fd = (int)syscall(SYS_pidfd_open, snapshot->pid, 0),
+		.pid_fd = (int)syscall(SYS_pidfd_open, thread, flags),
 	};
+	if (ret->pid_fd < 0 && errno != ESRCH)
+		snapshot->unseen.nr_threads++;
 }
 
 /*

@@ -11,16 +11,18 @@
 
 #include "scan/snapshot/snapshot.h"
 
-/* Of a process's descriptors, while they are listed. */
+/* Of a thread's descriptors, while they are listed. */
 struct unseen_search {
 	struct snapshot *snapshot;
-	int dir_fd; /* /proc/PID/fd; the caller's */
+	int dir_fd; /* /proc/TID/fd; the caller's */
 	int pid_fd;
 	struct pipe_end *ends;
 	size_t nr_ends, nr_looks;
 };
 
-void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot, int dir_fd);
+/* Of those of @thread. */
+void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot, pid_t thread,
+			int dir_fd);
 
 /* Takes descriptor @name of the process, which is a link to @link. */
 void unseen_search_add(struct unseen_search *search, const char *name, const char *link);

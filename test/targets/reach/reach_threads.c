@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -127,6 +128,29 @@ static REACH_CASE void start_on_own_stack(void)
 	start(has_argument, block, &attributes, NULL);
 	block = NULL;
 	sem_wait(&ready);
+}
+
+/* --- Descriptors --- */
+
+static REACH_CASE void watch(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int epoll, fds[2];
+
+	if (unshare(CLONE_FILES) || (epoll = epoll_create1(0)) < 0 || pipe(fds))
+		abort();
+	expect("epoll-own-table", "held", event.data.ptr = block_of(24));
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fds[0], &event))
+		abort();
+}
+
+/* Its descriptors are not the process's. */
+static REACH_CASE void *has_own_table(void *unused)
+{
+	watch();
+	clear_stack();
+	sleep_for_ever();
+	return unused;
 }
 
 /* --- Threads that have ended --- */
@@ -302,6 +326,7 @@ static REACH_CASE void deep(int levels, const char *library)
 		start_and_wait(in_segment_base);
 		start_and_wait(in_red_zone);
 		start_and_wait(on_stack);
+		start_and_wait(has_own_table);
 		start_with_argument();
 		start_on_own_stack();
 		start_and_wait(interrupted);
