@@ -19,6 +19,8 @@
 #include <string.h>
 
 #define MAX_NEAREST 2 /* on each side */
+/* Of the recording, so that a reader of a live one need not wait for a full buffer. */
+#define FLUSH_EVERY_NS UINT64_C(100000000)
 
 struct nearest_size {
 	uint64_t size_bytes, nr_blocks;
@@ -35,6 +37,7 @@ struct follow {
 	struct analysis analysis;
 	int64_t refcount; /* blocks of that size held now */
 	uint64_t entered, exited;
+	int write_errno; /* the first one */
 	/* Sizes that were recorded below and above @range, the nearest first; 0 blocks: none. */
 	struct nearest_size below[MAX_NEAREST], above[MAX_NEAREST];
 };
@@ -152,6 +155,18 @@ static void on_change(void *context, const struct heap_change *change)
 	leaks_write_stack(stdout, &follow->analysis, change->op.stack_id, 0);
 }
 
+/* Returns whether the operations can no longer be written: their reader has gone, perhaps. */
+static int flush_operations(void *context)
+{
+	struct follow *follow = context;
+
+	errno = 0;
+	/* The cause is gone with the next call. */
+	if ((fflush(stdout) || ferror(stdout)) && !follow->write_errno)
+		follow->write_errno = errno ? errno : EIO;
+	return follow->write_errno != 0;
+}
+
 /* "; the nearest sizes are 3056 (12 blocks), 3104 (1 block)" */
 static void write_nearest(FILE *out, const struct follow *follow)
 {
@@ -226,6 +241,11 @@ static int run(struct follow *follow)
 	err = separation_begin(&separation);
 	if (!err)
 		err = analysis_init(&follow->analysis, &follow->stacks, &observer);
+	follow->analysis.ticks = (struct analysis_ticks){
+		.every_ns = FLUSH_EVERY_NS,
+		.on_tick = flush_operations,
+		.context = follow,
+	};
 	/* Operations are written meanwhile, perhaps to the same terminal. */
 	follow->analysis.progress = isatty(STDOUT_FILENO) ? NULL : &progress;
 	if (!err)
@@ -234,13 +254,12 @@ static int run(struct follow *follow)
 		puts("# columns: enter|exit COUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
 		err = analysis_read(&follow->analysis, follow->inputs, follow->nr_inputs);
 	}
-	if (!err)
-		tell_counts(follow);
-	errno = 0;
-	if (fflush(stdout) || ferror(stdout)) {
-		diag_output_failed("the operations", errno ? errno : EIO);
+	if (flush_operations(follow)) {
+		diag_output_failed("the operations", follow->write_errno);
 		err = -EIO;
 	}
+	if (!err)
+		tell_counts(follow);
 	if (!err && follow->analysis.input.truncated)
 		err = -ENODATA;
 	analysis_deinit(&follow->analysis);

@@ -32,6 +32,9 @@
 
 #define EXIT_LEAKS 3 /* --fail-on-leak */
 
+/* So often --diff looks whether it can still write, in the time of the recording. */
+#define LOOK_EVERY_NS UINT64_C(100000000)
+
 #define IN_WINDOWS                                                                                 \
 	"listed blocks are those that were looked at, and amounts are of these; --summary "        \
 	"estimates all"
@@ -428,6 +431,12 @@ static int read_and_report(struct leakparse_options *options, struct reader *rea
 	analysis->ranks_own_mappings = options->own_mappings;
 	analysis->until_ns = options->at_ns;
 	analysis->until_sequence = peak_sequence;
+	if (options->diff)
+		analysis->ticks = (struct analysis_ticks){
+			.every_ns = LOOK_EVERY_NS,
+			.on_tick = diff_report_tick,
+			.context = &reading->diff,
+		};
 	if (options->watches)
 		analysis->ticks = (struct analysis_ticks){
 			.every_ns = options->every_ns,

@@ -116,6 +116,13 @@ void diff_report_change(void *context, const struct heap_change *change)
 		intervals_change(report->intervals, change);
 }
 
+int diff_report_tick(void *context)
+{
+	const struct diff_report *report = context;
+
+	return report->write_errno || ferror(report->out);
+}
+
 int diff_report_finish(struct diff_report *report)
 {
 	int err = intervals_finish(report->intervals, report->analysis->end_ns);

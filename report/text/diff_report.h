@@ -49,6 +49,9 @@ void diff_report_deinit(struct diff_report *report);
 /* A heap_observer.on_change() with the report as its context. */
 void diff_report_change(void *context, const struct heap_change *change);
 
+/* An analysis_ticks.on_tick() with the report as its context: reading ends if nobody reads it. */
+int diff_report_tick(void *context);
+
 /*
  * Writes the last interval at the end of the recording. Returns 0, or the first error of the whole
  * report as a negative errno, reported.

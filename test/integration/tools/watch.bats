@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakparse --every with --summary, --fail-on-leak and --on-leak: on recordings whose every allocation is written
-# down here, as perf script prints them, and on a process that is being recorded.
+# What leakparse --every and leakfollow write while a recording comes in: on recordings whose every allocation is
+# written down here, as perf script prints them, and on a process that is being recorded.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -124,6 +124,42 @@ exceeds() {
 	"$BIN/leakparse" --every 10 --suppressions known --fail-on-leak text >leaks
 	"$BIN/leakparse" --suppressions known text >leaks.once
 	diff leaks.once leaks
+}
+
+# The stream stays open: only leakfollow itself can end before it.
+@test "watch: leakfollow shows operations as they come, and ends with its reader" {
+	local status=0
+
+	allocations answer 0 2 5 1000 | recording >text
+	mkfifo stream
+	exec 8<>stream
+	"$BIN/leakfollow" --size 1000 <stream >shown 2>messages 3>&- 8>&- &
+	cat text >stream
+	wait_until 60 grep -q '^enter 8 ' shown
+	exec 8>&-
+	wait $!
+	assert_equal "shown" "$(grep -c ^enter shown)" 10
+	# More than fits in a pipe: leakfollow still writes when its reader has gone.
+	allocations answer 0 300 10 1000 | recording >text
+	exec 8<>stream
+	cat text >stream 2>/dev/null 3>&- 8>&- &
+	timeout 60 "$BIN/leakfollow" --size 1000 <stream 2>messages 3>&- 8>&- > >(head -n 1 >first) || status=$?
+	exec 8>&-
+	assert_equal "status" "$status" 1
+	assert_equal "messages" "$(cat messages)" ""
+}
+
+@test "watch: leakparse --every ends when it cannot write" {
+	local status=0
+
+	allocations answer 0 300 10 1000 | recording >text
+	mkfifo stream
+	exec 8<>stream
+	cat text >stream 2>/dev/null 3>&- 8>&- &
+	timeout 60 "$BIN/leakparse" --every 10 <stream >/dev/full 2>messages 3>&- 8>&- || status=$?
+	exec 8>&-
+	assert_equal "status" "$status" 1
+	grep -q 'cannot write the changes: No space left on device' messages
 }
 
 @test "watch: a process that is being recorded" {
