@@ -236,36 +236,3 @@ int gnuplot_terminals(char **ret)
 	*ret = steal_ptr(names);
 	return 0;
 }
-
-void gnuplot_print_escaped(FILE *program, const char *text, size_t max_chars)
-{
-	size_t chars = 0;
-
-	fputc('"', program);
-	for (const char *c = text; *c; c++) {
-		/* In UTF-8, bytes 10xxxxxx continue a character. */
-		if (((unsigned char)*c & 0xc0) != 0x80 && ++chars > max_chars) {
-			fputs("...", program);
-			break;
-		}
-		/* gnuplot expands commands and macros in strings before escapes. */
-		if (*c == '`' || *c == '@')
-			fprintf(program, "\\%o", (unsigned int)*c);
-		else
-			fprintf(program, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-	}
-	fputc('"', program);
-}
-
-void gnuplot_print_string(FILE *program, const char *text, size_t max_chars)
-{
-	_cleanup_free_ char *escaped = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&escaped, &size);
-
-	if (stream) {
-		diag_print_escaped(stream, text, NULL);
-		fclose(stream);
-	}
-	gnuplot_print_escaped(program, escaped ? escaped : "", max_chars);
-}

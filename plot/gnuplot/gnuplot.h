@@ -11,7 +11,6 @@
 
 #include "plot/gnuplot/gnuplot_process.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
 struct gnuplot {
@@ -54,15 +53,5 @@ void gnuplot_stop(struct gnuplot *gnuplot);
  * each. The caller frees it. Returns 0, or a negative errno after reporting it.
  */
 int gnuplot_terminals(char **ret);
-
-/*
- * Writes @text as a gnuplot string of at most @max_chars characters, escaped so that gnuplot takes
- * it literally. Control characters and invalid UTF-8 become \xNN. The quotes are double ones,
- * because gnuplot 5.4 ends a single-quoted string at a pair of quotes at its beginning or after
- * another pair. plot_output turns off gnuplot's enhanced text mode.
- */
-void gnuplot_print_string(FILE *program, const char *text, size_t max_chars);
-/* The same for text that diag_print_escaped() has written. */
-void gnuplot_print_escaped(FILE *program, const char *text, size_t max_chars);
 
 #endif

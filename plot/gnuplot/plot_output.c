@@ -161,6 +161,43 @@ static void dumb_size(int *ret_columns, int *ret_rows)
 	}
 }
 
+void plot_output_print_escaped(const struct plot_output *output, FILE *program, const char *text,
+			       size_t max_chars)
+{
+	size_t chars = 0;
+
+	fputc('"', program);
+	for (const char *c = text; *c; c++) {
+		/* In UTF-8, bytes 10xxxxxx continue a character. */
+		if (((unsigned char)*c & 0xc0) != 0x80 && ++chars > max_chars) {
+			fputs("...", program);
+			break;
+		}
+		/* gnuplot expands commands and macros in strings before escapes. */
+		if (*c == '`' || *c == '@')
+			fprintf(program, "\\%o", (unsigned int)*c);
+		else if (output->kind == PLOT_OUTPUT_SVG && strncmp(c, "&#x", 3) == 0)
+			fputs("&#x26;", program);
+		else
+			fprintf(program, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+	}
+	fputc('"', program);
+}
+
+void plot_output_print_string(const struct plot_output *output, FILE *program, const char *text,
+			      size_t max_chars)
+{
+	_cleanup_free_ char *escaped = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&escaped, &size);
+
+	if (stream) {
+		diag_print_escaped(stream, text, NULL);
+		fclose(stream);
+	}
+	plot_output_print_escaped(output, program, escaped ? escaped : "", max_chars);
+}
+
 void plot_output_begin(const struct plot_output *output, FILE *program, const char *title)
 {
 	int columns, rows;
@@ -174,7 +211,7 @@ void plot_output_begin(const struct plot_output *output, FILE *program, const ch
 	case PLOT_OUTPUT_WINDOW:
 		fprintf(program, "set terminal %s size %d,%d noenhanced title ", output->terminal,
 			PICTURE_WIDTH, PICTURE_HEIGHT);
-		gnuplot_print_string(program, title, 60);
+		plot_output_print_string(output, program, title, 60);
 		fputc('\n', program);
 		break;
 	case PLOT_OUTPUT_DUMB:

@@ -39,6 +39,19 @@ int plot_output_choose(const char *path, const char *term, struct plot_output *r
 /* The suffix of pictures, such as ".png"; NULL for other outputs. */
 const char *plot_output_suffix(const struct plot_output *output);
 
+/*
+ * Writes @text as a gnuplot string of at most @max_chars characters, escaped so that gnuplot takes
+ * it literally. Control characters and invalid UTF-8 become \xNN. The quotes are double ones,
+ * because gnuplot 5.4 ends a single-quoted string at a pair of quotes at its beginning or after
+ * another pair. plot_output_begin() turns off gnuplot's enhanced text mode. In that, an SVG still
+ * has characters by number (&#x41;), so their & is one, too.
+ */
+void plot_output_print_string(const struct plot_output *output, FILE *program, const char *text,
+			      size_t max_chars);
+/* The same for text that diag_print_escaped() has written. */
+void plot_output_print_escaped(const struct plot_output *output, FILE *program, const char *text,
+			       size_t max_chars);
+
 /* Writes the first commands of the script, which set the output. @title is for a window. */
 void plot_output_begin(const struct plot_output *output, FILE *program, const char *title);
 

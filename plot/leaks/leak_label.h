@@ -8,7 +8,7 @@
 /*
  * "_XQueryFont <- XQueryFont", "load_index <- main (500 stacks)", at most about @max_chars
  * characters. No two texts of @legend, which has @nr groups, at most PLOT_RANKS, are equal: those
- * that would be have their numbers. The text is escaped for gnuplot_print_escaped(). The caller
+ * that would be have their numbers. The text is escaped for plot_output_print_escaped(). The caller
  * frees it; NULL if memory is exhausted.
  */
 char *leak_label_text(const struct leak_group *group, const struct leak_group *const *legend,

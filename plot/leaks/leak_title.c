@@ -3,7 +3,6 @@
 
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/gnuplot/gnuplot.h"
 
 #include <inttypes.h>
 
@@ -108,12 +107,14 @@ void leak_title_write(const struct plot_script *script, const char *headline, co
 	FILE *program = script->program;
 
 	fputs("set title ", program);
-	gnuplot_print_string(program, headline, plot_output_title_chars(script->output));
+	plot_output_print_string(script->output, program, headline,
+				 plot_output_title_chars(script->output));
 	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
 		if (!*more[i])
 			continue;
 		fputs(".\"\\n\".", program);
-		gnuplot_print_string(program, more[i], plot_output_title_chars(script->output));
+		plot_output_print_string(script->output, program, more[i],
+					 plot_output_title_chars(script->output));
 	}
 	plot_output_end_title(script->output, program);
 	fputc('\n', program);

@@ -3,7 +3,6 @@
 
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/gnuplot/gnuplot.h"
 #include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
 
@@ -50,7 +49,7 @@ static void write_title(const struct plot_output *output, const struct memory_hi
 	if (fclose(out) != 0)
 		return;
 	fputs("set title ", program);
-	gnuplot_print_string(program, title, plot_output_title_chars(output));
+	plot_output_print_string(output, program, title, plot_output_title_chars(output));
 	plot_output_end_title(output, program);
 	fputc('\n', program);
 }

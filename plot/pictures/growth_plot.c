@@ -7,7 +7,6 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/gnuplot/gnuplot.h"
 #include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
 #include "plot/leaks/leak_label.h"
@@ -171,9 +170,9 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 	if (fclose(out) != 0)
 		return;
 	fputs("set title ", script->program);
-	gnuplot_print_escaped(script->program, stack ? stack : "", max_chars);
+	plot_output_print_escaped(script->output, script->program, stack ? stack : "", max_chars);
 	fputs(".\"\\n\".", script->program);
-	gnuplot_print_string(script->program, words, max_chars);
+	plot_output_print_string(script->output, script->program, words, max_chars);
 	if (script->output->kind == PLOT_OUTPUT_DUMB)
 		plot_output_end_title(script->output, script->program);
 	fputc('\n', script->program);
@@ -259,10 +258,12 @@ int growth_plot_write(struct plot_script *script, const void *context)
 	columns = plot.nr <= 3 ? 1 : 2;
 	fprintf(program, "set multiplot layout %zu,%zu title ", (plot.nr + columns - 1) / columns,
 		columns);
-	gnuplot_print_string(program, headline, plot_output_title_chars(script->output));
+	plot_output_print_string(script->output, program, headline,
+				 plot_output_title_chars(script->output));
 	if (*caveats) {
 		fputs(".\"\\n\".", program);
-		gnuplot_print_string(program, caveats, plot_output_title_chars(script->output));
+		plot_output_print_string(script->output, program, caveats,
+					 plot_output_title_chars(script->output));
 	}
 	plot_output_end_title(script->output, program);
 	fprintf(program, "\nset xrange [0:%.10g]\n%s",

@@ -3,7 +3,6 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/gnuplot/gnuplot.h"
 #include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
 #include "plot/leaks/leak_label.h"
@@ -161,7 +160,8 @@ static void draw_legend(struct plot_script *script, const struct held_plot *plot
 		fprintf(script->program,
 			", keyentry with boxes linecolor rgb '#%06" PRIx32 "' title ",
 			rank < plot->nr_ranks ? plot_rank_colour(rank) : PLOT_COLOUR_OTHERS);
-	gnuplot_print_escaped(script->program, text, plot_output_legend_chars(script->output));
+	plot_output_print_escaped(script->output, script->program, text,
+				  plot_output_legend_chars(script->output));
 }
 
 static void write_plot_command(struct plot_script *script, const struct held_plot *plot)

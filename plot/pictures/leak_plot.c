@@ -4,7 +4,6 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/gnuplot/gnuplot.h"
 #include "plot/gnuplot/plot_draw.h"
 #include "plot/leaks/leak_density.h"
 #include "plot/leaks/leak_label.h"
@@ -263,7 +262,8 @@ static void draw_legend(const struct leak_plot *plot, FILE *program, int type, d
 		", keyentry with points pointtype %d pointsize %g linecolor rgb '#%06" PRIx32
 		"' title ",
 		type, size, colour);
-	gnuplot_print_escaped(program, text, plot_output_legend_chars(&plot->output));
+	plot_output_print_escaped(&plot->output, program, text,
+				  plot_output_legend_chars(&plot->output));
 }
 
 /* Explains the shades of a map, in grey. */

@@ -281,6 +281,16 @@ has_magic() {
 	[ ! -e pwned ]
 	[ "$(grep -c '<script' picture.svg)" -eq 2 ] # gnuplot's own
 	run ! grep -q '<script>alert' picture.svg
+	# gnuplot's SVG takes these for characters by number.
+	{
+		make_leaks 0
+		echo 'leak 10 0x1 101.000000000 1 1 1 &#x0; malloc 1'
+		printf '\tf&#x202e;oo+0x1  (/x)\n'
+	} >leaks
+	"$leakplot" -o picture.svg leaks
+	grep -q ' in &#x26;#x0; ' picture.svg
+	grep -q '<text>.*: f&#x26;#x202e;oo' picture.svg
+	python3 -c 'import xml.dom.minidom as xml; xml.parse("picture.svg")'
 }
 
 @test "a file that is no leaks file is refused in one line" {

@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "plot/gnuplot/plot_output.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,8 @@
 
 #include <cmocka.h>
 
+static const struct plot_output dumb = {.kind = PLOT_OUTPUT_DUMB};
+
 static void assert_quoted(const char *text, size_t max_chars, const char *expected)
 {
 	char *quoted = NULL;
@@ -21,7 +24,7 @@ static void assert_quoted(const char *text, size_t max_chars, const char *expect
 	FILE *out = open_memstream(&quoted, &size);
 
 	assert_non_null(out);
-	gnuplot_print_string(out, text, max_chars);
+	plot_output_print_string(&dumb, out, text, max_chars);
 	fclose(out);
 	assert_string_equal(quoted, expected);
 	free(quoted);
@@ -93,11 +96,11 @@ static void assert_taken_literally(const char *const *texts, size_t nr)
 	for (size_t i = 0; i < nr; i++) {
 		/* Commands with names, followed by text that must still be visible. */
 		fputs("set title ", gnuplot.program);
-		gnuplot_print_string(gnuplot.program, texts[i], 100000);
+		plot_output_print_string(&dumb, gnuplot.program, texts[i], 100000);
 		fputs(" noenhanced\nplot x title ", gnuplot.program);
-		gnuplot_print_string(gnuplot.program, texts[i], 100000);
+		plot_output_print_string(&dumb, gnuplot.program, texts[i], 100000);
 		fputs(" with lines\nprint ", gnuplot.program);
-		gnuplot_print_string(gnuplot.program, texts[i], 100000);
+		plot_output_print_string(&dumb, gnuplot.program, texts[i], 100000);
 		fputs(".'|'\n", gnuplot.program);
 		diag_print_escaped(out, texts[i], NULL);
 		fputs("|\n", out);
