@@ -83,6 +83,7 @@ static void what_is_invisible_is_escaped(void **state)
 	assert_escaped("\u2028\u2029", NULL, "\\xe2\\x80\\xa8\\xe2\\x80\\xa9");
 	assert_escaped("\u2066\u2069", NULL, "\\xe2\\x81\\xa6\\xe2\\x81\\xa9");
 	assert_escaped("\ufeff", NULL, "\\xef\\xbb\\xbf");
+	assert_escaped("\ufffe\uffff\ufffd", NULL, "\\xef\\xbf\\xbe\\xef\\xbf\\xbf\ufffd");
 	assert_escaped("\ufff9", NULL, "\\xef\\xbf\\xb9");
 	assert_escaped("\U000e0041\U000e007f", NULL, "\\xf3\\xa0\\x81\\x81\\xf3\\xa0\\x81\\xbf");
 	assert_escaped("\U0001d173", NULL, "\\xf0\\x9d\\x85\\xb3");
