@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/gnuplot/gnuplot.h"
 
+#include "common/broker/broker.h"
 #include "common/diag.h"
 #include "common/scope.h"
 
@@ -22,7 +23,7 @@ static int report_start(int err)
 	else if (err == -EACCES)
 		diag_error("cannot start gnuplot: all users must be able to execute it: %s",
 			   strerror(-err));
-	else
+	else if (err != -EIO || !broker_is_used()) /* the broker's end is reported */
 		diag_error("cannot start gnuplot: %s", strerror(-err));
 	return err;
 }
@@ -157,7 +158,7 @@ void gnuplot_stop(struct gnuplot *gnuplot)
 	close_descriptors(gnuplot);
 }
 
-int gnuplot_finish(struct gnuplot *gnuplot, int output_fd)
+int gnuplot_wait(struct gnuplot *gnuplot)
 {
 	int status, err;
 
@@ -170,13 +171,26 @@ int gnuplot_finish(struct gnuplot *gnuplot, int output_fd)
 		report_failure(gnuplot, status);
 		err = -EIO;
 	}
-	if (!err && output_fd >= 0) {
-		err = copy_output(gnuplot->output_fd, output_fd);
-		if (err)
-			diag_output_failed("the picture", -err);
-	}
+	if (err)
+		close_descriptors(gnuplot);
+	return err;
+}
+
+int gnuplot_take_output(struct gnuplot *gnuplot, int output_fd)
+{
+	int err = output_fd < 0 ? 0 : copy_output(gnuplot->output_fd, output_fd);
+
+	if (err)
+		diag_output_failed("the picture", -err);
 	close_descriptors(gnuplot);
 	return err;
+}
+
+int gnuplot_finish(struct gnuplot *gnuplot, int output_fd)
+{
+	int err = gnuplot_wait(gnuplot);
+
+	return err ? err : gnuplot_take_output(gnuplot, output_fd);
 }
 
 int gnuplot_check_display(const struct gnuplot *gnuplot)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A gnuplot process, started without a shell. It reads its script from a pipe and writes its output
- * and messages to memory, so gnuplot itself opens no file of the user, and a failed plot overwrites
+ * and messages to memory, so gnuplot itself opens no file of the user, and a failed plot writes to
  * none.
  *
  * Callers ignore SIGPIPE. gnuplot_finish() reports why a gnuplot has died early.
@@ -27,9 +27,18 @@ struct gnuplot {
 int gnuplot_start(struct gnuplot *gnuplot, enum gnuplot_group group);
 
 /*
- * Ends the script and waits for gnuplot. If gnuplot succeeded and @output_fd is not negative,
- * copies its output there. Returns 0, or a negative errno after reporting gnuplot's error message.
+ * Ends the script and waits for gnuplot. Returns 0, or a negative errno after reporting gnuplot's
+ * error message. After 0, call gnuplot_take_output().
  */
+int gnuplot_wait(struct gnuplot *gnuplot);
+
+/*
+ * Copies gnuplot's output to @output_fd, if that is not negative, and drops it. Returns 0, or a
+ * negative errno after reporting it.
+ */
+int gnuplot_take_output(struct gnuplot *gnuplot, int output_fd);
+
+/* Both: gnuplot_wait(), and if gnuplot succeeded, gnuplot_take_output(). */
 int gnuplot_finish(struct gnuplot *gnuplot, int output_fd);
 
 /*

@@ -49,13 +49,13 @@ static int draw_in_window(const struct plot_drawing *drawing)
 	return err ? err : gnuplot_finish_window(&gnuplot, signal_fd);
 }
 
-/* Draws and copies gnuplot's output to @output_fd. */
-static int draw_to_file(const struct plot_drawing *drawing, int output_fd)
+/* Draws and copies gnuplot's output to standard output. */
+static int draw_to_terminal(const struct plot_drawing *drawing)
 {
 	struct gnuplot gnuplot = {0};
 	int err = start_gnuplot(drawing, GNUPLOT_OURS, &gnuplot);
 
-	return err ? err : gnuplot_finish(&gnuplot, output_fd);
+	return err ? err : gnuplot_finish(&gnuplot, STDOUT_FILENO);
 }
 
 /* The broker reports why it cannot, and its own end is reported, too. */
@@ -65,11 +65,21 @@ static int open_picture(const char *path)
 				: output_file_open(path);
 }
 
+/* Opens the file when there is a picture for it: a failure leaves the old one. */
 static int draw_picture(const struct plot_drawing *drawing)
 {
-	_cleanup_close_ int fd = open_picture(drawing->output->path);
-	int err = fd < 0 ? fd : draw_to_file(drawing, fd);
+	_cleanup_close_ int fd = -1;
+	struct gnuplot gnuplot = {0};
+	int err = start_gnuplot(drawing, GNUPLOT_OURS, &gnuplot);
 
+	if (!err)
+		err = gnuplot_wait(&gnuplot);
+	if (err)
+		return err;
+	fd = open_picture(drawing->output->path);
+	err = gnuplot_take_output(&gnuplot, fd);
+	if (fd < 0)
+		return fd;
 	if (!err)
 		plot_output_tell(drawing->output);
 	return err;
@@ -92,7 +102,7 @@ int plot_draw(const struct plot_drawing *drawing)
 	case PLOT_OUTPUT_WINDOW:
 		return draw_in_window(drawing);
 	case PLOT_OUTPUT_DUMB:
-		return draw_to_file(drawing, STDOUT_FILENO);
+		return draw_to_terminal(drawing);
 	default:
 		return draw_picture(drawing);
 	}

@@ -365,9 +365,19 @@ has_magic() {
 	printf '#!/bin/sh\necho " dumb svg unknown "\n' >"$bin/gnuplot"
 	chmod 755 "$bin/gnuplot"
 	fails_with 1 'has no terminal pngcairo' env PATH="$bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
-	printf '#!/bin/sh\nwhile read -r line; do :; done <"$2"\necho "\\"/dev/fd/3\\" line 1: out of ink" >&2\nexit 3\n' >"$bin/gnuplot"
+	cat >"$bin/gnuplot" <<-'END'
+		#!/bin/sh
+		while read -r line; do
+			case $line in *GPVAL_TERMINALS*) echo " pngcairo "; exit ;; esac
+		done <"$2"
+		echo '"/dev/fd/3" line 1: out of ink' >&2
+		exit 3
+	END
+	echo precious >old.png
 	fails_with 1 'gnuplot failed: out of ink' env PATH="$bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
+	fails_with 1 'gnuplot failed: out of ink' env PATH="$bin:/usr/bin:/bin" "$leakplot" -o old.png leaks
 	[ ! -e p.png ]
+	[ "$(cat old.png)" = precious ]
 	rm -r "$bin"
 }
 
