@@ -129,10 +129,13 @@ int history_set_add(struct history_set *set, const struct leaks_periods *periods
 	err = keep(history, kept);
 	if (err)
 		return err;
-	set->has_all |= history->is_all;
-	set->nr += !history->is_all;
+	if (history->is_all) {
+		set->has_all = true;
+		return 0;
+	}
+	set->nr++;
 	set_verdict(set, kept, history->is_cause);
-	*ret = history->is_all ? NULL : kept;
+	*ret = kept;
 	return 0;
 }
 

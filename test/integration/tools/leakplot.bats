@@ -615,6 +615,17 @@ make_cause() {
 	done
 }
 
+@test "lines that a file repeats cost no more than others" {
+	{
+		echo '# leaks 1'
+		echo 'periods 1 1.000000000 1.000000000'
+		yes 'stack 1 growth firm 1 1 5 f' | head -n 200000
+		yes 'history all held_bytes=0' | head -n 200000
+		echo 'history 1 held_bytes=0'
+	} >leaks
+	run -0 bash -c "ulimit -t 10; '$leakplot' --plot held --term dumb leaks"
+}
+
 # start_sleep: starts sleep, with its id in SLEEP_PID. Before its exec, the process is a copy of this shell; for a
 # moment after it, it has no heap.
 start_sleep() {
