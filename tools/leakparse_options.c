@@ -181,7 +181,7 @@ static const struct option_row rows[] = {
 	{"every", 0, OPTION_TIME, "TIME",
 	 "the same for each period of that length, while the recording comes in; with --summary, "
 	 "redraw that screen instead; with --fail-on-leak or --on-leak, judge so often",
-	 FIELD(every_ns)},
+	 FIELD(every_ns), .min = 1},
 	{"limit", 0, OPTION_NUMBER, "N", "only the first N stacks", FIELD(leaks.limit), .min = 1},
 	{"order", 0, OPTION_WORD, "ORDER",
 	 "verdict (real leaks first), size (those that hold most first), or time (the plain list, "
@@ -208,7 +208,7 @@ static const struct option_row rows[] = {
 	{"min-age", 0, OPTION_TIME, "TIME",
 	 "only leaks of at least that age: seconds, or 10ms, 5m, 2h, 1d", FIELD(leaks.min_age_ns)},
 	{"max-age", 0, OPTION_TIME, "TIME", "only leaks of at most that age",
-	 FIELD(leaks.max_age_ns)},
+	 FIELD(leaks.max_age_ns), .min = 1},
 	{"stack", 0, OPTION_PARSED, "REGEX",
 	 "only stacks with a function, file or module that matches", .parse = parse_stack},
 	{"thread", 0, OPTION_TEXT, "THREAD",

@@ -199,7 +199,7 @@ record_steadily() {
 @test "leakparse: wrong options" {
 	local option
 
-	for option in --limit=0 --limit=x --order=age --min-age=x --max-age=3y --stack='(' --verdict=leak \
+	for option in --limit=0 --limit=x --order=age --min-age=x --max-age=3y --max-age=0 --every=0 --stack='(' --verdict=leak \
 		--verdict=grow --fail-on-leak=x; do
 		run --separate-stderr "$BIN/leakparse" "$option" </dev/null
 		assert_equal "status of $option" "$status" 2
