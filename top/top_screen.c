@@ -171,7 +171,8 @@ static void draw_titles(const struct top_screen *screen, int y)
 
 static void draw_head(const struct top_screen *screen)
 {
-	char held[NUMBER_BYTES], growth[NUMBER_BYTES], pauses[48] = "";
+	char held[NUMBER_BYTES], growth[NUMBER_BYTES], pauses[48] = "", mark[32] = "";
+	char filter[TOP_FILTER_BYTES + sizeof("  with \"\"")] = "";
 	unsigned long seconds = (unsigned long)screen->seconds;
 	int end = head_lines();
 
@@ -179,6 +180,10 @@ static void draw_head(const struct top_screen *screen)
 		snprintf(pauses, sizeof(pauses), "  paused %" PRIu64 " time%s, %.2f s",
 			 screen->pauses, quantity_plural(screen->pauses),
 			 (double)screen->paused_ns / 1e9);
+	if (screen->filter[0] || screen->is_editing)
+		snprintf(filter, sizeof(filter), "  with \"%s\"", screen->filter);
+	if (screen->marks)
+		snprintf(mark, sizeof(mark), "  mark %" PRIu64, screen->marks);
 	attron(A_BOLD);
 	put_text(end - 4, 0, COLS, screen->title);
 	attroff(A_BOLD);
@@ -189,15 +194,11 @@ static void draw_head(const struct top_screen *screen)
 		   screen->events, screen->lost, screen->may_miss ? "or more " : "",
 		   quantity_plural(screen->may_miss ? 0 : screen->lost), pauses,
 		   screen->is_frozen ? "  FROZEN" : "", screen->is_ending ? "  ENDING" : "");
-	put_format(end - 2, 0, COLS, "held %s in %" PRIu64 " block%s, %s/s  %zu stack%s by %s",
+	put_format(end - 2, 0, COLS, "held %s in %" PRIu64 " block%s, %s/s  %zu stack%s by %s%s%s",
 		   bytes_text(held, (double)screen->rows->held_bytes, false),
 		   screen->rows->held_blocks, quantity_plural(screen->rows->held_blocks),
 		   bytes_text(growth, (double)screen->rows->bytes_per_s, true), screen->nr_shown,
-		   quantity_plural(screen->nr_shown), top_order_name(screen->order));
-	if (screen->filter[0] || screen->is_editing)
-		printw("  with \"%s\"", screen->filter);
-	if (screen->marks)
-		printw("  mark %" PRIu64, screen->marks);
+		   quantity_plural(screen->nr_shown), top_order_name(screen->order), filter, mark);
 	draw_titles(screen, end - 1);
 }
 

@@ -137,6 +137,11 @@ def sizes(terminal):
         terminal.press("\n")
         assert all(len(line) <= columns for line in terminal.screen.text())
     terminal.wait_for("query_font")
+    # A long filter stays in its line.
+    terminal.resize(10, 30)
+    terminal.press("/" + 100 * "x" + "\n")
+    terminal.wait_for("^  no stack matches")
+    terminal.wait_without("^x")
     terminal.press("q")
     return 0
 
