@@ -121,6 +121,10 @@ struct quantity_text quantity_size(uint64_t size_bytes)
 	double value = (double)size_bytes / unit.bytes;
 	struct quantity_text text;
 
+	if (value >= 1023.95) {
+		unit = quantity_unit_for((uint64_t)unit.bytes << 10);
+		value /= 1024;
+	}
 	if (size_bytes == 1)
 		snprintf(text.text, sizeof(text.text), "1 byte");
 	else if (value == (double)(uint64_t)value)
@@ -140,8 +144,8 @@ struct quantity_text quantity_duration(double seconds)
 	struct quantity_text text;
 
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		/* "90 s" says more than "1.5 min". */
-		if (seconds < units[i].length_s * (units[i].length_s > 1 ? 2 : 1))
+		/* "90 s" says more than "1.5 min", and "1.00 s" more than "1000 ms". */
+		if (seconds < units[i].length_s * (units[i].length_s > 1 ? 2 : 0.9995))
 			continue;
 		seconds /= units[i].length_s;
 		snprintf(text.text, sizeof(text.text), "%.*f %s", significant_decimals(seconds),

@@ -31,6 +31,9 @@ static void sizes_are_short(void **state)
 	assert_string_equal(quantity_size(3072).text, "3 KiB");
 	assert_string_equal(quantity_size(1536 * 1024).text, "1.5 MiB");
 	assert_string_equal(quantity_size(UINT64_MAX).text, "16 EiB");
+	assert_string_equal(quantity_size((1 << 20) - 100).text, "1023.9 KiB");
+	assert_string_equal(quantity_size((1 << 20) - 6).text, "1.0 MiB");
+	assert_string_equal(quantity_size((UINT64_C(1) << 60) - 1).text, "1 EiB");
 	assert_string_equal(quantity_unit_for(0).name, "bytes");
 	assert_string_equal(quantity_unit_for(1 << 20).name, "MiB");
 }
@@ -40,6 +43,9 @@ static void times_have_the_unit_that_says_most(void **state)
 	assert_string_equal(quantity_duration(0).text, "0 ns");
 	assert_string_equal(quantity_duration(21e-6).text, "21.0 us");
 	assert_string_equal(quantity_duration(0.5).text, "500 ms");
+	assert_string_equal(quantity_duration(0.9994).text, "999 ms");
+	assert_string_equal(quantity_duration(0.99996).text, "1.00 s");
+	assert_string_equal(quantity_duration(0.9996e-6).text, "1.00 us");
 	assert_string_equal(quantity_duration(3.9).text, "3.90 s");
 	assert_string_equal(quantity_duration(90).text, "90.0 s");
 	assert_string_equal(quantity_duration(120).text, "2.00 min");
