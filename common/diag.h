@@ -24,8 +24,12 @@ enum diag_exit {
 	DIAG_EXIT_USAGE = 2,
 };
 
-/* Sets the name of the tool in messages. @name is not copied. */
-void diag_set_tool(const char *name);
+/*
+ * The first that a tool does. Sets its name in messages; @name is not copied. If standard input,
+ * output or error are closed, no file that is opened later takes their place: messages and results
+ * would be written into it. Programs that are started have them closed, too.
+ */
+void diag_begin(const char *name);
 
 /* An error: the operation failed. Prints one line and adds the newline. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

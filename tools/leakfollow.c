@@ -272,7 +272,7 @@ int main(int argc, char **argv)
 	struct follow follow = {.stacks.ask_servers = true};
 	int err, status;
 
-	diag_set_tool("leakfollow");
+	diag_begin("leakfollow");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	err = parse_options(argc, argv, &follow);

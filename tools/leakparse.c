@@ -541,7 +541,7 @@ int main(int argc, char **argv)
 	struct leakparse_options options;
 	int err, status;
 
-	diag_set_tool("leakparse");
+	diag_begin("leakparse");
 	/* A closed pipe, or a limit on the size of files, is a write error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	struct leakplot_options options;
 	int err;
 
-	diag_set_tool("leakplot");
+	diag_begin("leakplot");
 	/* A gnuplot that ends early or a closed pipe is an error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

@@ -501,7 +501,7 @@ int main(int argc, char **argv)
 	struct options options = {0};
 	int status;
 
-	diag_set_tool("leakprobe");
+	diag_begin("leakprobe");
 	/* A closed pipe, or a limit on the size of files, is a write error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

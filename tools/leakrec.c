@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 	};
 	int err, status;
 
-	diag_set_tool("leakrec");
+	diag_begin("leakrec");
 	/* Where files are limited, a copy in memory is a write error. A user chose its size. */
 	signal(SIGXFSZ, SIG_IGN);
 	service_manager_init(&manager);

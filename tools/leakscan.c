@@ -292,7 +292,7 @@ int main(int argc, char **argv)
 		.options = &options, .broker_fd = -1, .before.fd = -1, .recording.fd = -1};
 	int err;
 
-	diag_set_tool("leakscan");
+	diag_begin("leakscan");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	err = leakscan_options_parse(argc, argv, &options);

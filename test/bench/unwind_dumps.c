@@ -394,7 +394,7 @@ int main(int argc, char **argv)
 	struct bench *bench = calloc(1, sizeof(*bench));
 	int mode, err;
 
-	diag_set_tool("unwind_dumps");
+	diag_begin("unwind_dumps");
 	for (mode = 0; argc >= 3 && mode < (int)ARRAY_SIZE(modes); mode++)
 		if (strcmp(argv[1], modes[mode]) == 0)
 			break;

@@ -40,6 +40,14 @@ setup() {
 	done
 }
 
+@test "options: a closed standard output cannot be written" {
+	for command in "leakparse perf.data" "leakparse --every 1 perf.data" "leakfollow --size 1..40 perf.data" \
+		"leakplot --term dumb leaks" "leakrec --help"; do
+		run -1 bash -c "'$bin/'$command >&-"
+		[[ $output == "${command%% *}: cannot write "*": Bad file descriptor" ]]
+	done
+}
+
 @test "options: -s is --size" {
 	for tool in "leakparse" "leakfollow"; do
 		$bin/$tool --size 1..40 perf.data 2>/dev/null >expected
