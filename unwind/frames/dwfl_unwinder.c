@@ -24,6 +24,13 @@ struct used_guard {
 	struct cfi_guard guard;
 };
 
+/* A module as libdwfl has it, and the position of its code. */
+struct reported {
+	const Dwfl_Module *dwfl_module;
+	struct module *module;
+	uint64_t bias;
+};
+
 /* The Dwfl of an address space, and the sample that is being unwound with it. */
 struct space_dwfl {
 	uint64_t space_id, generation;
@@ -33,7 +40,9 @@ struct space_dwfl {
 	bool attached; /* false: no module to unwind with */
 	bool is_late;  /* there was no time for some files in this window: owner_time.h */
 	uint64_t window;
-	uint64_t kept_bytes; /* by libdw, of files that are not root's */
+	uint64_t kept_bytes;	   /* by libdw, of files that are not root's */
+	struct reported *reported; /* in the order of @dwfl_module */
+	size_t nr_reported;
 	struct used_guard guards[MAX_GUARDS];
 	size_t next_guard; /* is replaced next */
 
@@ -66,6 +75,7 @@ static void space_dwfl_destroy(struct space_dwfl *space_dwfl)
 		return;
 	space_dwfl->unwinder->kept_bytes -= space_dwfl->kept_bytes;
 	dwfl_end(space_dwfl->dwfl);
+	free(space_dwfl->reported);
 	free(space_dwfl);
 }
 
@@ -147,12 +157,6 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.set_initial_registers = set_registers,
 };
 
-/* The position of a module's code, while an address space's modules are reported. */
-struct reported {
-	const struct module *module;
-	uint64_t bias;
-};
-
 struct report {
 	struct dwfl_unwinder *unwinder;
 	struct space_dwfl *space_dwfl;
@@ -202,7 +206,8 @@ static void report_file(struct report *report, const struct mapping *mapping)
 	if (module->owner != 0)
 		keep(report->space_dwfl,
 		     debuginfo_kept_bytes(report->unwinder->debuginfo, reported));
-	report->list[report->nr++] = (struct reported){.module = module, .bias = bias};
+	report->list[report->nr++] =
+		(struct reported){.dwfl_module = reported, .module = module, .bias = bias};
 }
 
 /* Users' files take their owners' time; root's, and looking for any, take that for opening. */
@@ -226,6 +231,14 @@ static void report_mapping(void *context, const struct mapping *mapping)
 		report->space_dwfl->is_late = true;
 }
 
+static int compare_reported(const void *a, const void *b)
+{
+	uintptr_t first = (uintptr_t)((const struct reported *)a)->dwfl_module;
+	uintptr_t second = (uintptr_t)((const struct reported *)b)->dwfl_module;
+
+	return (first > second) - (first < second);
+}
+
 static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
 			  const struct address_space *space)
 {
@@ -239,7 +252,28 @@ static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *spa
 	dwfl_report_begin(space_dwfl->dwfl);
 	address_space_for_each(space, report_mapping, report);
 	dwfl_report_end(space_dwfl->dwfl, NULL, NULL);
+
+	qsort(report->list, report->nr, sizeof(report->list[0]), compare_reported);
+	space_dwfl->reported = calloc(report->nr + 1, sizeof(report->list[0]));
+	if (!space_dwfl->reported)
+		return -ENOMEM;
+	memcpy(space_dwfl->reported, report->list, report->nr * sizeof(report->list[0]));
+	space_dwfl->nr_reported = report->nr;
 	return 0;
+}
+
+/*
+ * The module whose file libdwfl reads. By what the file says of its segments, that may be at
+ * addresses where others are mapped, or nothing.
+ */
+static struct module *module_of(const struct space_dwfl *space_dwfl, const Dwfl_Module *dwfl_module)
+{
+	const struct reported wanted = {.dwfl_module = dwfl_module};
+	const struct reported *found =
+		bsearch(&wanted, space_dwfl->reported, space_dwfl->nr_reported,
+			sizeof(*space_dwfl->reported), compare_reported);
+
+	return found ? found->module : NULL;
 }
 
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
@@ -353,15 +387,16 @@ static struct cfi_guard *get_guard(struct space_dwfl *space_dwfl, Dwfl_Module *m
 	return &used->guard;
 }
 
-/* Counts what libdw keeps of files that are not root's, after it was asked for @pc. */
-static void keep_others(struct space_dwfl *space_dwfl, Dwarf_Addr pc, uint64_t bytes)
+/* Counts what libdw keeps of files that are not root's, after it was asked for @dwfl_module's. */
+static void keep_others(struct space_dwfl *space_dwfl, const Dwfl_Module *dwfl_module,
+			uint64_t bytes)
 {
 	uint64_t others = debuginfo_take_others_bytes(space_dwfl->unwinder->debuginfo);
-	const struct mapping *mapping = address_space_find(space_dwfl->space, pc);
+	struct module *module = module_of(space_dwfl, dwfl_module);
 
-	if (others && mapping)
-		module_lend(mapping->module);
-	keep(space_dwfl, mapping && mapping->module->owner != 0 ? others + bytes : others);
+	if (others && module)
+		module_lend(module);
+	keep(space_dwfl, module && module->owner != 0 ? others + bytes : others);
 }
 
 enum row { ROW_NONE, ROW_SAFE, ROW_UNSAFE };
@@ -377,12 +412,12 @@ static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, 
 	struct cfi_guard *guard;
 	bool is_safe;
 
-	keep_others(space_dwfl, pc, 0);
+	keep_others(space_dwfl, module, 0);
 	if (!cfi)
 		return ROW_NONE;
 	guard = get_guard(space_dwfl, module, cfi, is_eh);
 	is_safe = cfi_guard_allows(guard, pc - bias);
-	keep_others(space_dwfl, pc, guard->kept_bytes);
+	keep_others(space_dwfl, module, guard->kept_bytes);
 	guard->kept_bytes = 0;
 	if (!is_safe)
 		return ROW_UNSAFE;
@@ -394,7 +429,7 @@ static enum row look_at_row(struct space_dwfl *space_dwfl, Dwfl_Module *module, 
 }
 
 /* Lets libdwfl look for the module's debug file. Returns false if there is no time or no room. */
-static bool search(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Addr pc)
+static bool search(struct space_dwfl *space_dwfl, Dwfl_Module *module)
 {
 	struct dwfl_unwinder *unwinder = space_dwfl->unwinder;
 	Dwarf_Addr bias;
@@ -406,7 +441,7 @@ static bool search(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwarf_Add
 		return false;
 	dwfl_module_dwarf_cfi(module, &bias);
 	debuginfo_end_search(module);
-	keep_others(space_dwfl, pc, 0);
+	keep_others(space_dwfl, module, 0);
 	return !space_dwfl->timed || owner_time_begin(unwinder->time, space_dwfl->timed);
 }
 
@@ -420,7 +455,7 @@ static bool is_unsafe_in(struct space_dwfl *space_dwfl, Dwfl_Module *module, Dwa
 	if (row != ROW_NONE)
 		return row == ROW_UNSAFE;
 	return !cfi_guard_allows_debug(dwfl_module_getelf(module, &bias)) ||
-	       !search(space_dwfl, module, pc) ||
+	       !search(space_dwfl, module) ||
 	       look_at_row(space_dwfl, module, pc, false) == ROW_UNSAFE;
 }
 
@@ -440,15 +475,24 @@ static bool is_unsafe(struct space_dwfl *space_dwfl, Dwarf_Addr pc)
 	return false;
 }
 
+/* The module that libdwfl reads, or else the one that is mapped. NULL: none. */
+static const struct module *module_at(const struct space_dwfl *space_dwfl, Dwarf_Addr at)
+{
+	const Dwfl_Module *read = dwfl_addrmodule(space_dwfl->dwfl, at);
+	const struct mapping *mapping = read ? NULL : address_space_find(space_dwfl->space, at);
+
+	if (read)
+		return module_of(space_dwfl, read);
+	return mapping ? mapping->module : NULL;
+}
+
 /* The one of the modules for @pc and before it that takes the time. NULL: none. */
 static const struct module *find_module(const struct space_dwfl *space_dwfl, Dwarf_Addr pc)
 {
-	const struct mapping *at = address_space_find(space_dwfl->space, pc);
-	const struct mapping *before = address_space_find(space_dwfl->space, pc - 1);
+	const struct module *at = module_at(space_dwfl, pc);
+	const struct module *before = module_at(space_dwfl, pc - 1);
 
-	if (before && (!at || at->module->owner == 0))
-		at = before;
-	return at ? at->module : NULL;
+	return before && (!at || at->owner == 0) ? before : at;
 }
 
 /* A stack may need more of users' files than there is room for. The next one begins without any. */

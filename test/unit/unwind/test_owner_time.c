@@ -115,14 +115,14 @@ static const struct address_space *map(struct address_spaces *spaces, pid_t pid,
 	return address_spaces_find(spaces, pid);
 }
 
-/* True if libdwfl finds the caller of a function of the file that is mapped first. */
-static bool finds_caller(struct unwinding *unwinding, const struct address_space *space)
+/* True if libdwfl finds that @caller has called the function at @address. */
+static bool finds_call(struct unwinding *unwinding, const struct address_space *space,
+		       uint64_t caller, uint64_t address)
 {
 	static struct unwound_stack stack;
-	const uint64_t words[8] = {LOAD_ADDRESS + BESIDE};
+	const uint64_t words[8] = {LOAD_ADDRESS + caller};
 	/* No frame pointer */
-	const uint64_t registers[20] = {
-		[7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + FRAME_FILE_INSIDE};
+	const uint64_t registers[20] = {[7] = STACK_ADDRESS, [8] = LOAD_ADDRESS + address};
 	const struct stack_dump dump = {
 		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
 		.regs_mask = X86_MASK,
@@ -134,6 +134,12 @@ static bool finds_caller(struct unwinding *unwinding, const struct address_space
 	assert_int_equal(dwfl_unwinder_ops.unwind(&unwinding->unwinder.dwfl, space, &dump, &stack),
 			 0);
 	return stack.nr > 1;
+}
+
+/* The same of a function of the file that is mapped first. */
+static bool finds_caller(struct unwinding *unwinding, const struct address_space *space)
+{
+	return finds_call(unwinding, space, BESIDE, FRAME_FILE_INSIDE);
 }
 
 /* What there was no time for is used when there is time again, and not only in a new process. */
@@ -218,6 +224,107 @@ static void much_memory(void **state)
 	end(&unwinding);
 }
 
+#define NEAR 0x10000
+#define FAR  0x100000
+
+/* A note with a build-id, and call frame information for a function at @code. */
+#define NOTE_AND_FRAMES(CODE)                                                                      \
+	{                                                                                          \
+		{.name = ".note", .type = SHT_NOTE, .data = note, .size = sizeof(note)},           \
+			FRAMES_IN(".debug_frame", 0, frames, make_frames(frames, CODE)),           \
+	}
+
+static const uint8_t note[] = {4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 1, 2, 3, 4};
+
+static size_t make_frames(uint8_t frames[FRAMES_MAX], uint64_t code)
+{
+	uint8_t *at = frames;
+
+	put_common(&at, 0);
+	put_entry(&at, code, NULL, 0);
+	return (size_t)(at - frames);
+}
+
+/* Writes what the file says of its segments. */
+static void set_segments(const char *path, const Elf64_Phdr segments[2])
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, segments, 2 * sizeof(*segments), sizeof(Elf64_Ehdr)),
+			 2 * sizeof(*segments));
+	assert_int_equal(fchmod(fd, 0666), 0);
+}
+
+/* By its only segment, a file reaches behind what is mapped of it. */
+static void beyond_the_mapping(void **state)
+{
+	const Elf64_Phdr segments[2] = {
+		{.p_type = PT_LOAD, .p_flags = PF_X, .p_memsz = 2 * FAR, .p_align = 0x1000}};
+	const char *path = in_dir("reaching-up");
+	struct unwinding unwinding = {0};
+	struct dwfl_unwinder *dwfl = &unwinding.unwinder.dwfl;
+	uint8_t frames[FRAMES_MAX];
+	const struct added_section sections[] = NOTE_AND_FRAMES(FAR);
+	const struct address_space *space;
+	struct address_spaces spaces;
+	uint64_t kept_bytes;
+
+	write_sections(path, sections, ARRAY_SIZE(sections));
+	set_segments(path, segments);
+	begin(&unwinding);
+	address_spaces_init(&spaces);
+	space = map(&spaces, 1, get_module(&unwinding, path), 0);
+	assert_true(finds_call(&unwinding, space, 3 * FAR, FAR + 8));
+	kept_bytes = dwfl->kept_bytes;
+	assert_true(finds_call(&unwinding, space, 3 * FAR, FAR + 8));
+	assert_true(dwfl->kept_bytes > kept_bytes);
+
+	use_up(unwinding.time, &unwinding.time->users[0].ns, OWNER_TIME_NS);
+	assert_false(finds_call(&unwinding, space, 3 * FAR, FAR + 8));
+	address_spaces_deinit(&spaces);
+	end(&unwinding);
+}
+
+/* By its first segment, which is not mapped, a file reaches to where root's is. */
+static void over_roots_file(void **state)
+{
+	const Elf64_Phdr segments[2] = {
+		{.p_type = PT_LOAD, .p_vaddr = NEAR / 2, .p_memsz = 0x1000, .p_align = 0x1000},
+		{.p_type = PT_LOAD,
+		 .p_flags = PF_X,
+		 .p_vaddr = FAR,
+		 .p_memsz = 0x1000,
+		 .p_align = 0x1000},
+	};
+	const char *path = in_dir("reaching-down"), *debug = in_dir("reaching-down.debug");
+	struct unwinding unwinding = {0};
+	uint8_t frames[FRAMES_MAX];
+	const struct added_section sections[] = NOTE_AND_FRAMES(NEAR);
+	struct module *roots;
+	struct address_spaces spaces;
+
+	write_sections(path, sections, 1);
+	set_segments(path, segments);
+	write_sections(debug, sections, ARRAY_SIZE(sections));
+	set_segments(debug, segments);
+	begin(&unwinding);
+	unwinding.debuginfo.max_expanded = CFI_GUARD_MAX_EXPANDED;
+	address_spaces_init(&spaces);
+	roots = get_module(&unwinding, make_file("reached"));
+	assert_int_equal(module_find_file(&unwinding.modules, roots), 0);
+	roots->owner = 0;
+	map(&spaces, 1, get_module(&unwinding, path), FAR);
+	map(&spaces, 1, roots, 0); /* libdwfl takes root's if no file is below the user's */
+	assert_true(finds_call(&unwinding, map(&spaces, 1, roots, NEAR), 3 * FAR, NEAR + 8));
+	assert_int_equal(roots->owner, 0);
+
+	use_up(unwinding.time, &unwinding.time->users[0].ns, OWNER_TIME_NS);
+	assert_false(finds_call(&unwinding, address_spaces_find(&spaces, 1), 3 * FAR, NEAR + 8));
+	address_spaces_deinit(&spaces);
+	end(&unwinding);
+}
+
 /* Begins work on a file. Returns the messages in @text. */
 static bool begin_saying(struct owner_time *time, const struct module *module, char text[1024])
 {
@@ -238,20 +345,12 @@ static bool begin_saying(struct owner_time *time, const struct module *module, c
 /* A user can mount root's program beside a debug file of his. */
 static void debug_files_of_others(void **state)
 {
-	static const uint8_t note[] = {4, 0, 0,	  0,   4,   0, 0, 0, 3, 0,
-				       0, 0, 'G', 'N', 'U', 0, 1, 2, 3, 4};
 	struct unwinding unwinding = {0};
 	struct cfi_rules *rules = &unwinding.unwinder.rules.rules;
-	uint8_t frames[FRAMES_MAX], *at = frames;
+	uint8_t frames[FRAMES_MAX];
+	const struct added_section sections[] = NOTE_AND_FRAMES(BESIDE);
 	const struct cfi_rule *rule;
 	struct module *module;
-
-	put_common(&at, 0);
-	put_entry(&at, BESIDE, NULL, 0);
-	const struct added_section sections[] = {
-		{.name = ".note", .type = SHT_NOTE, .data = note, .size = sizeof(note)},
-		FRAMES_IN(".debug_frame", 0, frames, (size_t)(at - frames)),
-	};
 
 	write_sections(in_dir("lent"), sections, 1);
 	write_sections(in_dir("lent.debug"), sections, ARRAY_SIZE(sections));
@@ -303,6 +402,8 @@ int main(void)
 		cmocka_unit_test(left_out_until_the_next_window),
 		cmocka_unit_test(opening_files_again_and_again),
 		cmocka_unit_test(much_memory),
+		cmocka_unit_test(beyond_the_mapping),
+		cmocka_unit_test(over_roots_file),
 		cmocka_unit_test(debug_files_of_others),
 		cmocka_unit_test(the_limit_that_was_reached_is_named),
 	};
