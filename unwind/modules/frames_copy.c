@@ -271,8 +271,10 @@ static bool copy_file(struct copy *copy)
 	    pread(copy->to, &table.header, sizeof(table.header), 0) != sizeof(table.header) ||
 	    !is_known_kind(&table.header))
 		return false;
+	/* Its owner may have changed the header, which has been looked at. */
 	if (st.st_size <= MAX_SMALL || !table.header.e_shnum)
-		return copy_bytes(copy, 0, (uint64_t)st.st_size);
+		return copy_bytes(copy, 0, (uint64_t)st.st_size) &&
+		       write_table(copy, 0, &table.header, sizeof(table.header));
 	is_copied = table.header.e_shnum <= MAX_SECTIONS && copy_parts(copy, &table);
 	free(table.segments);
 	free(table.sections);

@@ -6,6 +6,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <zlib.h>
 
@@ -110,6 +112,54 @@ static void relocatable_file(void **state)
 			 sizeof(type));
 	close(fd);
 	assert_int_equal(copy_of(in_dir("file")), -ENOEXEC);
+}
+
+#define NR_ATTEMPTS 3000
+
+struct changing_file {
+	Elf64_Ehdr *header; /* what is written there, is in the file */
+	atomic_bool is_done;
+};
+
+static void *change_type(void *context)
+{
+	struct changing_file *file = context;
+
+	while (!file->is_done) {
+		__atomic_store_n(&file->header->e_type, ET_REL, __ATOMIC_RELAXED);
+		__atomic_store_n(&file->header->e_type, ET_DYN, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* A header that has been looked at is not read again, where the whole file is copied. */
+static void changing_header(void **state)
+{
+	_cleanup_close_ int fd = -1;
+	struct changing_file file = {0};
+	pthread_t thread;
+	Elf64_Ehdr copied;
+	size_t nr_others = 0;
+	uint64_t bytes;
+
+	write_sections(in_dir("changing"), NULL, 0);
+	fd = open(in_dir("changing"), O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	file.header = mmap(NULL, sizeof(*file.header), PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(file.header, MAP_FAILED);
+	assert_int_equal(pthread_create(&thread, NULL, change_type, &file), 0);
+	for (size_t i = 0; i < NR_ATTEMPTS; i++) {
+		_cleanup_close_ int copy = frames_copy(fd, &bytes);
+
+		if (copy < 0)
+			continue;
+		assert_int_equal(pread(copy, &copied, sizeof(copied), 0), sizeof(copied));
+		nr_others += copied.e_type != ET_DYN;
+	}
+	file.is_done = true;
+	pthread_join(thread, NULL);
+	munmap(file.header, sizeof(*file.header));
+	assert_int_equal(nr_others, 0);
 }
 
 #define HUGE (60u << 20)
@@ -526,17 +576,12 @@ static void expanded_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(copied_parts),
-		cmocka_unit_test(relocatable_file),
-		cmocka_unit_test(large_copies),
-		cmocka_unit_test(too_large_copies),
-		cmocka_unit_test(long_names),
-		cmocka_unit_test(large_debug_copies),
-		cmocka_unit_test(copies_for_one_stack),
-		cmocka_unit_test(shared_copies),
-		cmocka_unit_test(holes),
-		cmocka_unit_test(constants),
-		cmocka_unit_test(expanded_frames),
+		cmocka_unit_test(copied_parts),	      cmocka_unit_test(relocatable_file),
+		cmocka_unit_test(changing_header),    cmocka_unit_test(large_copies),
+		cmocka_unit_test(too_large_copies),   cmocka_unit_test(long_names),
+		cmocka_unit_test(large_debug_copies), cmocka_unit_test(copies_for_one_stack),
+		cmocka_unit_test(shared_copies),      cmocka_unit_test(holes),
+		cmocka_unit_test(constants),	      cmocka_unit_test(expanded_frames),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_dir_setup, scratch_dir_teardown);
