@@ -354,16 +354,20 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 /* Returns the only stored copy of @rule. NULL: out of memory. */
 static const struct cfi_rule *intern(struct cfi_rules *rules, const struct cfi_rule *rule)
 {
+	uint64_t words[sizeof(*rule) / sizeof(uint64_t)];
 	struct cfi_known_rule *known;
+	unsigned int hash;
 
-	HASH_FIND(hh, rules->known, rule, sizeof(*rule), known);
+	memcpy(words, rule, sizeof(words));
+	hash = (unsigned int)hash_words(words, ARRAY_SIZE(words), rules->seed);
+	HASH_FIND_BYHASHVALUE(hh, rules->known, rule, sizeof(*rule), hash, known);
 	if (known)
 		return &known->rule;
 	known = calloc(1, sizeof(*known));
 	if (!known)
 		return NULL;
 	memcpy(&known->rule, rule, sizeof(*rule));
-	HASH_ADD(hh, rules->known, rule, sizeof(known->rule), known);
+	HASH_ADD_BYHASHVALUE(hh, rules->known, rule, sizeof(known->rule), hash, known);
 	if (!hash_added(known)) {
 		free(known);
 		return NULL;

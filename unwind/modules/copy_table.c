@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/hash.h"
+#include "common/scope.h"
 #include "unwind/modules/frames_copy.h"
 
 #include <errno.h>
@@ -38,6 +39,14 @@ static void warn(struct copy_table *table, const char *path, int err)
 		  err == -E2BIG ? limit : strerror(-err));
 }
 
+static unsigned int hash_of(const struct copied_file *file)
+{
+	const uint64_t words[] = {file->device, file->inode, file->size, file->seconds,
+				  file->nanoseconds};
+
+	return (unsigned int)hash_words(words, ARRAY_SIZE(words), hash_seed());
+}
+
 static struct known_copy *add_copy(struct copy_table *table, int fd, const struct copied_file *file,
 				   const char *path)
 {
@@ -47,7 +56,7 @@ static struct known_copy *add_copy(struct copy_table *table, int fd, const struc
 	if (!known)
 		return NULL;
 	known->file = *file;
-	HASH_ADD(hh, table->by_file, file, sizeof(known->file), known);
+	HASH_ADD_BYHASHVALUE(hh, table->by_file, file, sizeof(known->file), hash_of(file), known);
 	if (!hash_added(known)) {
 		free(known);
 		return NULL;
@@ -70,8 +79,7 @@ int copy_table_get(struct copy_table *table, int fd, const struct stat *st, cons
 	};
 	struct known_copy *known;
 
-	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): all words are set */
-	HASH_FIND(hh, table->by_file, &file, sizeof(file), known);
+	HASH_FIND_BYHASHVALUE(hh, table->by_file, &file, sizeof(file), hash_of(&file), known);
 	if (!known)
 		known = add_copy(table, fd, &file, path);
 	return known && known->fd >= 0 ? fcntl(known->fd, F_DUPFD_CLOEXEC, 0) : -1;

@@ -92,6 +92,45 @@ static char *make_key(const char *path, const uint8_t *build_id, size_t size, si
 	return key;
 }
 
+static unsigned int hash_of(const char *path, const uint8_t *build_id, size_t size)
+{
+	uint64_t words[(BUILD_ID_MAX + sizeof(uint64_t) - 1) / sizeof(uint64_t)] = {0};
+
+	if (size)
+		memcpy(words, build_id, size);
+	return (unsigned int)hash_words(words, ARRAY_SIZE(words), hash_text(path, hash_seed()));
+}
+
+static struct module *find_module(const struct module_table *table, const char *key, size_t key_len)
+{
+	size_t id_at = strlen(key) + 1;
+	unsigned int hash = hash_of(key, (const uint8_t *)key + id_at, key_len - id_at);
+	struct module *module;
+
+	HASH_FIND_BYHASHVALUE(hh, table->by_key, key, key_len, hash, module);
+	return module;
+}
+
+/* Its build-id, with its size, is the one of its key. */
+static bool enter_module(struct module_table *table, struct module *module)
+{
+	size_t key_len = strlen(module->key) + 1 + module->build_id_size;
+
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, table->by_key, module->key, key_len,
+				    hash_of(module->key, module->build_id, module->build_id_size),
+				    module);
+	return hash_added(module);
+}
+
+static struct known_build_id *find_known(const struct module_table *table, const char *path)
+{
+	struct known_build_id *known;
+
+	HASH_FIND_BYHASHVALUE(hh, table->known_build_ids, path, strlen(path),
+			      hash_of(path, NULL, 0), known);
+	return known;
+}
+
 /* Remembers the mapping of code with the lowest offset. */
 static void remember_code(struct module *module, const struct stack_mapping *mapping)
 {
@@ -142,8 +181,7 @@ static int add_module(struct module_table *table, char *key, size_t key_len, str
 		table->by_id = by_id;
 		table->capacity = capacity;
 	}
-	HASH_ADD_KEYPTR(hh, table->by_key, module->key, key_len, module);
-	if (!hash_added(module))
+	if (!enter_module(table, module))
 		goto out_of_memory;
 	table->by_id[table->nr++] = module;
 	module->id = (uint32_t)table->nr;
@@ -168,7 +206,7 @@ static int get_jit_module(struct module_table *table, pid_t pid, struct module *
 	_cleanup_free_ char *key = make_key(path, NULL, 0, &key_len);
 	if (!key)
 		return -ENOMEM;
-	HASH_FIND(hh, table->by_key, key, key_len, *ret);
+	*ret = find_module(table, key, key_len);
 	if (*ret)
 		return 0;
 	err = add_module(table, steal_ptr(key), key_len, ret);
@@ -195,7 +233,7 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 	if (size > BUILD_ID_MAX)
 		size = 0;
 	if (!size) {
-		HASH_FIND_STR(table->known_build_ids, mapping->path, known);
+		known = find_known(table, mapping->path);
 		if (known) {
 			build_id = known->build_id;
 			size = known->size;
@@ -205,7 +243,7 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 	_cleanup_free_ char *key = make_key(mapping->path, build_id, size, &key_len);
 	if (!key)
 		return -ENOMEM;
-	HASH_FIND(hh, table->by_key, key, key_len, *ret);
+	*ret = find_module(table, key, key_len);
 	if (!*ret) {
 		int err = add_module(table, steal_ptr(key), key_len, ret);
 
@@ -231,10 +269,9 @@ void module_lend(struct module *module)
 /* Gives a build-id to a module that was mapped before the build-id was known. */
 static int rekey_module(struct module_table *table, const struct known_build_id *known)
 {
-	struct module *module, *existing;
-	size_t old_len = strlen(known->path) + 1, key_len;
+	struct module *module = find_module(table, known->path, strlen(known->path) + 1);
+	size_t key_len;
 
-	HASH_FIND(hh, table->by_key, known->path, old_len, module);
 	if (!module || module->state != MODULE_UNTRIED)
 		return 0;
 
@@ -245,14 +282,12 @@ static int rekey_module(struct module_table *table, const struct known_build_id 
 	module->build_id_size = known->size;
 
 	HASH_DELETE(hh, table->by_key, module);
-	HASH_FIND(hh, table->by_key, key, key_len, existing);
-	if (existing)
+	if (find_module(table, key, key_len))
 		return 0; /* it stays reachable by its id */
 	free(module->key);
 	module->key = steal_ptr(key);
 	module->path = module->key;
-	HASH_ADD_KEYPTR(hh, table->by_key, module->key, key_len, module);
-	return hash_added(module) ? 0 : -ENOMEM;
+	return enter_module(table, module) ? 0 : -ENOMEM;
 }
 
 int module_table_set_build_id(struct module_table *table, const char *path, const uint8_t *build_id,
@@ -262,14 +297,15 @@ int module_table_set_build_id(struct module_table *table, const char *path, cons
 
 	if (!size || size > BUILD_ID_MAX)
 		return 0;
-	HASH_FIND_STR(table->known_build_ids, path, known);
+	known = find_known(table, path);
 	if (!known) {
 		known = calloc(1, sizeof(*known));
 		if (!known)
 			return -ENOMEM;
 		known->path = strdup(path);
 		if (known->path)
-			HASH_ADD_STR(table->known_build_ids, path, known);
+			HASH_ADD_KEYPTR_BYHASHVALUE(hh, table->known_build_ids, known->path,
+						    strlen(path), hash_of(path, NULL, 0), known);
 		if (!known->path || !hash_added(known)) {
 			free(known->path);
 			free(known);

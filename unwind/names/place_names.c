@@ -14,14 +14,18 @@ void place_names_deinit(struct place_names *names)
 	}
 }
 
+static unsigned int hash_of(const uint64_t key[2])
+{
+	return (unsigned int)hash_words(key, 2, hash_seed());
+}
+
 const struct place_name *place_names_find(const struct place_names *names, uint32_t module_id,
 					  uint64_t offset)
 {
 	const uint64_t key[2] = {module_id, offset};
 	struct place_name *name;
 
-	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): both words are set */
-	HASH_FIND(hh, names->by_place, key, sizeof(key), name);
+	HASH_FIND_BYHASHVALUE(hh, names->by_place, key, sizeof(key), hash_of(key), name);
 	return name;
 }
 
@@ -40,7 +44,7 @@ int place_names_add(struct place_names *names, uint32_t module_id, uint64_t offs
 	name->key[1] = offset;
 	name->function_offset = function_offset;
 	memcpy(name->function, function, len);
-	HASH_ADD(hh, names->by_place, key, sizeof(name->key), name);
+	HASH_ADD_BYHASHVALUE(hh, names->by_place, key, sizeof(name->key), hash_of(name->key), name);
 	if (!hash_added(name)) {
 		free(name);
 		return -ENOMEM;

@@ -403,14 +403,16 @@ static struct position *create_position(struct module_symbols *symbols, uint64_t
 
 static int get_position(struct module_symbols *symbols, uint64_t vaddr, struct position **ret)
 {
+	unsigned int hash = hash_number(vaddr, hash_seed());
 	struct position *position;
 
-	HASH_FIND(hh, symbols->positions, &vaddr, sizeof(vaddr), position);
+	HASH_FIND_BYHASHVALUE(hh, symbols->positions, &vaddr, sizeof(vaddr), hash, position);
 	if (!position) {
 		position = create_position(symbols, vaddr);
 		if (!position)
 			return -ENOMEM;
-		HASH_ADD(hh, symbols->positions, vaddr, sizeof(position->vaddr), position);
+		HASH_ADD_BYHASHVALUE(hh, symbols->positions, vaddr, sizeof(position->vaddr), hash,
+				     position);
 		if (!hash_added(position)) {
 			position_destroy(position);
 			return -ENOMEM;

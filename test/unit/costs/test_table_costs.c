@@ -5,14 +5,17 @@
 #include "parser/analysis/memory_usage.h"
 #include "parser/perfdata/perf_input.h"
 #include "plot/leaks/leak_set.h"
+#include "test/support/frame_file.h"
 #include "test/unit/costs/prepared_keys.h"
 #include "unwind/stacks/stack_store.h"
 
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define NR 30000
@@ -21,17 +24,28 @@
 
 static uint32_t ordinary[NR], prepared[NR];
 
-static int choose_numbers(void **state)
+static void choose(bool (*is_chosen)(uint32_t number), uint32_t *ret)
 {
 	uint32_t number = 0;
 
 	for (size_t nr = 0; nr < NR; nr++) {
-		ordinary[nr] = 1000 + (uint32_t)nr;
 		do
 			number++;
-		while (!is_prepared(number));
-		prepared[nr] = number;
+		while (!is_chosen(number));
+		ret[nr] = number;
 	}
+}
+
+static bool is_prepared_number(uint32_t number)
+{
+	return is_prepared(number);
+}
+
+static int choose_numbers(void **state)
+{
+	for (size_t nr = 0; nr < NR; nr++)
+		ordinary[nr] = 1000 + (uint32_t)nr;
+	choose(is_prepared_number, prepared);
 	return 0;
 }
 
@@ -55,6 +69,17 @@ static void assert_numbers_do_not_matter(void (*run)(const uint32_t *numbers))
 	uint64_t ordinary_ns = time_of(run, ordinary);
 
 	assert_as_cheap(ordinary_ns, time_of(run, prepared));
+}
+
+/* The same of numbers that make prepared keys. */
+static void assert_keys_do_not_matter(bool (*is_chosen)(uint32_t number),
+				      void (*run)(const uint32_t *numbers))
+{
+	static uint32_t chosen[NR];
+	uint64_t ordinary_ns = time_of(run, ordinary);
+
+	choose(is_chosen, chosen);
+	assert_as_cheap(ordinary_ns, time_of(run, chosen));
 }
 
 static FILE *begin_file(void)
@@ -213,6 +238,143 @@ static void stacks_in_a_leaks_file(void **state)
 	assert_numbers_do_not_matter(read_leaks);
 }
 
+/* --- files, and places in one --- */
+
+static bool is_prepared_place(uint32_t number)
+{
+	const uint64_t place[2] = {1, number}; /* in the first file */
+
+	return is_prepared(place);
+}
+
+static void name_places(const uint32_t *numbers)
+{
+	struct stack_store *store;
+
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	for (size_t i = 0; i < NR; i++)
+		assert_int_equal(stack_store_name_place(store, "/nowhere/a.so", numbers[i], "f", 0),
+				 0);
+	stack_store_destroy(store);
+}
+
+static void places_that_are_named(void **state)
+{
+	assert_keys_do_not_matter(is_prepared_place, name_places);
+}
+
+/* A number's path, with zeros behind it. */
+struct numbered_path {
+	char text[32];
+};
+
+static struct numbered_path path_of(uint32_t number)
+{
+	struct numbered_path path = {"/nowhere/0000000000"};
+
+	for (char *digit = path.text + strlen(path.text); number; number /= 10)
+		*--digit = (char)('0' + number % 10);
+	return path;
+}
+
+static bool is_prepared_path(uint32_t number)
+{
+	const struct numbered_path path = path_of(number);
+	unsigned int hash;
+
+	HASH_JEN(path.text, strlen(path.text) + 1, hash);
+	return hash % 256 == 0;
+}
+
+static void name_files(const uint32_t *numbers)
+{
+	struct stack_store *store;
+
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	for (size_t i = 0; i < NR; i++)
+		assert_int_equal(stack_store_name_place(store, path_of(numbers[i]).text, 0, "f", 0),
+				 0);
+	stack_store_destroy(store);
+}
+
+static void paths_of_files(void **state)
+{
+	assert_keys_do_not_matter(is_prepared_path, name_files);
+}
+
+static bool is_prepared_text(uint32_t number)
+{
+	const struct numbered_path path = path_of(number);
+	unsigned int hash;
+
+	HASH_JEN(path.text, strlen(path.text), hash);
+	return hash % 256 == 0;
+}
+
+static void set_build_ids(const uint32_t *numbers)
+{
+	static const uint8_t build_id[20] = {1};
+	struct stack_store *store;
+
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	for (size_t i = 0; i < NR; i++)
+		assert_int_equal(stack_store_set_build_id(store, path_of(numbers[i]).text, build_id,
+							  sizeof(build_id)),
+				 0);
+	stack_store_destroy(store);
+}
+
+static void paths_with_build_ids(void **state)
+{
+	assert_keys_do_not_matter(is_prepared_text, set_build_ids);
+}
+
+/* --- places in a file that has names for them --- */
+
+#define CODE_BYTES (1u << 30)
+
+static bool is_prepared_address(uint32_t number)
+{
+	const uint64_t address = number;
+
+	return is_prepared(address);
+}
+
+static void look_up_all(const uint32_t *numbers)
+{
+	const uint64_t sizes[2] = {CODE_BYTES, CODE_BYTES}; /* in the file, in memory */
+	uint8_t content[FRAME_FILE_MAX];
+	size_t size = frame_file_make(&frame_entries[0], content);
+	FILE *file = begin_file();
+	struct stack_mapping mapping = {.pid = 1, .start = CODE_BYTES, .len = CODE_BYTES};
+	struct stack_store *store;
+	struct stack_frame frame;
+	char path[64];
+	uint32_t id;
+
+	memcpy(content + sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_filesz), sizes, sizeof(sizes));
+	assert_int_equal(pwrite(fileno(file), content, size, 0), size);
+	assert_int_equal(ftruncate(fileno(file), CODE_BYTES), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(file));
+	mapping.path = path;
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	assert_int_equal(stack_store_map(store, &mapping), 0);
+	for (size_t i = 0; i < NR; i++) {
+		const uint64_t address = mapping.start + numbers[i];
+
+		assert_int_equal(stack_store_add_callchain(store, 1, &address, 1, &id), 0);
+		assert_int_equal(stack_store_frame(store, id, 0, &frame), 0);
+		assert_int_equal(frame.module_offset, numbers[i]);
+	}
+	stack_store_destroy(store);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void places_that_are_looked_up(void **state)
+{
+	assert_keys_do_not_matter(is_prepared_address, look_up_all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +384,10 @@ int main(void)
 		cmocka_unit_test(forks_beside_many_processes),
 		cmocka_unit_test(forks_with_many_files),
 		cmocka_unit_test(stacks_in_a_leaks_file),
+		cmocka_unit_test(places_that_are_named),
+		cmocka_unit_test(paths_of_files),
+		cmocka_unit_test(paths_with_build_ids),
+		cmocka_unit_test(places_that_are_looked_up),
 	};
 
 	return cmocka_run_group_tests(tests, choose_numbers, NULL);
