@@ -205,7 +205,7 @@ static void parse_module(char *text, struct perf_script_frame *ret)
 		return;
 	ret->module = text;
 	if (*text == '/')
-		cut_offset(text, &ret->address);
+		ret->is_in_file = cut_offset(text, &ret->address);
 }
 
 bool perf_script_parse_frame(char *line, struct perf_script_frame *ret)

@@ -35,6 +35,7 @@ struct perf_script_event {
 struct perf_script_frame {
 	/* In the module's file; in memory without a module, and by some perfs without -F dsoff. */
 	uint64_t address;
+	bool is_in_file;    /* certainly: by -F dsoff */
 	const char *symbol; /* NULL: not known */
 	uint64_t symbol_offset;
 	const char *module; /* NULL: not known */

@@ -11,9 +11,10 @@
 
 /* Each file gets a range as large as a process's address space, so that any offset fits. */
 #define FILE_BITS   48
-#define MEMORY_BITS 40	  /* no file is that large, and programs and libraries are mapped above */
+#define MEMORY_BITS 40	  /* no file is that large; few programs and libraries are mapped below */
 #define MAX_FILES   32000 /* addresses above are the kernel's */
 #define NR_KNOWN    16384 /* a power of two */
+#define GENERATED   "/tmp/perf-" /* perf's names for it begin so */
 #define COMM_SIZE   16
 #define MAX_NAMES   ((size_t)1 << 20)
 #define MAX_THREADS ((size_t)1 << 22) /* the number of ids that Linux has */
@@ -183,6 +184,25 @@ bool perf_script_places_guessed(const struct perf_script_places *places)
 	return places->guessed;
 }
 
+/*
+ * It may be in memory or in its file. Of generated code, which has no file, perf always prints
+ * addresses in memory.
+ */
+static bool is_doubtful(const struct perf_script_frame *frame)
+{
+	return frame->module && frame->module[0] == '/' && !frame->is_in_file &&
+	       strncmp(frame->module, GENERATED, strlen(GENERATED)) != 0;
+}
+
+void perf_script_places_begin_stack(struct perf_script_places *places,
+				    const struct perf_sample *sample,
+				    const struct perf_script_frame *first)
+{
+	places->in_memory |= is_doubtful(first) && first->address &&
+			     (first->address == sample->probe_address ||
+			      first->address == sample->return_address);
+}
+
 bool perf_script_places_in_memory(const struct perf_script_places *places)
 {
 	return places->in_memory;
@@ -291,12 +311,29 @@ static int map_file(struct perf_script_places *places, pid_t pid, const struct t
 	return consumer->on_mmap ? consumer->on_mmap(consumer->context, &mmap) : 0;
 }
 
+/*
+ * The position in the frame's file. Where some addresses are in memory, all are, also a program's
+ * at 0x400000: they become positions that no file has.
+ */
+static uint64_t position_of(struct perf_script_places *places,
+			    const struct perf_script_frame *frame)
+{
+	if (!is_doubtful(frame))
+		return frame->address;
+	if (frame->address >> MEMORY_BITS)
+		places->in_memory = true;
+	else if (places->in_memory)
+		return frame->address | (uint64_t)1 << MEMORY_BITS;
+	return frame->address;
+}
+
 int perf_script_places_frame(struct perf_script_places *places, pid_t pid,
 			     const struct perf_script_frame *frame, uint64_t *ret)
 {
 	const struct perf_consumer *consumer = places->consumer;
 	const struct text_file *file = NULL;
 	struct text_pair *added;
+	uint64_t position;
 	/* "[vdso]", "[heap]" and the like are not files. */
 	int err = frame->module && frame->module[0] == '/' ? get_file(places, frame->module, &file)
 							   : 0;
@@ -304,15 +341,15 @@ int perf_script_places_frame(struct perf_script_places *places, pid_t pid,
 	*ret = frame->address;
 	if (err || !file || frame->address >> FILE_BITS)
 		return err;
-	places->in_memory |= frame->address >> MEMORY_BITS != 0;
-	*ret = file->start + frame->address;
+	position = position_of(places, frame);
+	*ret = file->start + position;
 	err = map_file(places, pid, file);
 	if (err || !frame->symbol || !consumer->on_name)
 		return err;
 	err = add_pair(places, &places->named, (const uint64_t[2]){*ret, 0}, MAX_NAMES, &added);
 	if (err || !added)
 		return err;
-	return consumer->on_name(consumer->context, file->path, frame->address, frame->symbol,
+	return consumer->on_name(consumer->context, file->path, position, frame->symbol,
 				 frame->symbol_offset);
 }
 
@@ -362,6 +399,7 @@ static int place_function(struct perf_script_places *places, const struct perf_s
 	size_t nr_rows;
 	const struct perf_script_frame frame = {
 		.address = (uint64_t)(schema - probe_schema_table(&nr_rows)) * 16,
+		.is_in_file = true,
 		.symbol = schema->function,
 		.module = "/unknown",
 	};

@@ -24,6 +24,13 @@ int perf_script_places_process(struct perf_script_places *places, pid_t pid, pid
 			       pid_t *ret_pid);
 /* True if several threads became one process that way. */
 bool perf_script_places_guessed(const struct perf_script_places *places);
+/*
+ * Looks at the first frame of @sample's stack: if its address is that of the probe, or the one that
+ * the function returns to, the text has addresses in memory.
+ */
+void perf_script_places_begin_stack(struct perf_script_places *places,
+				    const struct perf_sample *sample,
+				    const struct perf_script_frame *first);
 /* True if a frame of a file had an address in memory: its line is not known. */
 bool perf_script_places_in_memory(const struct perf_script_places *places);
 int perf_script_places_fork(struct perf_script_places *places, const struct perf_task_record *task);

@@ -451,6 +451,8 @@ static int handle_frame(struct text_reader *reader, const struct perf_script_fra
 {
 	if (!reader->has_sample || frame->inlined || reader->nr_chain == STACK_MAX_FRAMES)
 		return 0;
+	if (reader->nr_chain == 0)
+		perf_script_places_begin_stack(reader->places, &reader->sample, frame);
 	return perf_script_places_frame(reader->places, reader->sample.origin.pid, frame,
 					&reader->chain[reader->nr_chain++]);
 }

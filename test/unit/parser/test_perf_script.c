@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "test/unit/parser/perf_input_harness.h"
+#include "unwind/stacks/stack_store.h"
 
 static struct perf_script_event parse_event(const char *text, char buffer[256])
 {
@@ -252,13 +253,86 @@ static void addresses_in_memory(void **state)
 	assert_null(strstr(reading.log, " :7\n"));
 }
 
+extern const char __executable_start[]; /* the linker's */
+
+struct named_stacks {
+	struct stack_store *store;
+	const char *expected; /* the name of each sample's outermost function */
+};
+
+static int map(void *context, const struct perf_mmap_record *record)
+{
+	const struct named_stacks *stacks = context;
+
+	return stack_store_map(stacks->store, &record->mapping);
+}
+
+static int name(void *context, const char *path, uint64_t file_offset, const char *function,
+		uint64_t function_offset)
+{
+	const struct named_stacks *stacks = context;
+
+	return stack_store_name_place(stacks->store, path, file_offset, function, function_offset);
+}
+
+static int expect_name(void *context, const struct perf_sample *sample)
+{
+	const struct named_stacks *stacks = context;
+	struct stack_frame frame;
+	uint32_t id;
+
+	assert_int_equal(stack_store_add_callchain(stacks->store, sample->origin.pid,
+						   sample->callchain, sample->nr_callchain, &id),
+			 0);
+	assert_int_equal(stack_store_frame(stacks->store, id, sample->nr_callchain - 1, &frame), 0);
+	assert_non_null(frame.function);
+	assert_string_equal(frame.function, stacks->expected);
+	return 0;
+}
+
+/* Reads a stack whose outermost address is the position of this function in this program. */
+static void read_named(const char *inner_frames, const char *expected)
+{
+	_cleanup_close_ int fd = memfd_create("text", MFD_CLOEXEC);
+	char path[512] = "";
+	struct named_stacks stacks = {.expected = expected};
+	struct perf_input_stats stats = {0};
+	const struct perf_consumer consumer = {
+		.context = &stacks, .on_sample = expect_name, .on_mmap = map, .on_name = name};
+
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	dprintf(fd,
+		"prog 7/7 [0] 1.000001: probe_libc:malloc: (401136) arg1=0x20\n%s"
+		"\t %tx perfs_name+0x8 (%s)\n",
+		inner_frames, (const char *)read_named - __executable_start + 1, path);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(stack_store_create(NULL, &stacks.store), 0);
+	assert_int_equal(perf_input_read(fd, "text", &consumer, &stats), 0);
+	assert_int_equal(stats.probe_samples, 1);
+	stack_store_destroy(stacks.store);
+}
+
+/* What is mapped low, such as programs at 0x400000, has addresses that positions may have, too. */
+static void low_addresses_in_memory(void **state)
+{
+	read_named("\t 7f1faa4ee8d0 malloc+0x0 (/lib/libc.so.6)\n", "perfs_name");
+	read_named("\t 401136 malloc+0x0 (/bin/prog)\n", "perfs_name");
+	read_named("\t 1136 malloc+0x0 (/bin/prog)\n", "read_named");
+	read_named("\t 7f1faa4ee8d0 f+0x0 (/tmp/perf-7.map)\n", "read_named");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events),	cmocka_unit_test(no_events),
-		cmocka_unit_test(frames),	cmocka_unit_test(addresses_in_memory),
-		cmocka_unit_test(a_whole_text), cmocka_unit_test(repeated_events),
-		cmocka_unit_test(other_texts),	cmocka_unit_test(endless_lines),
+		cmocka_unit_test(events),
+		cmocka_unit_test(no_events),
+		cmocka_unit_test(frames),
+		cmocka_unit_test(addresses_in_memory),
+		cmocka_unit_test(low_addresses_in_memory),
+		cmocka_unit_test(a_whole_text),
+		cmocka_unit_test(repeated_events),
+		cmocka_unit_test(other_texts),
+		cmocka_unit_test(endless_lines),
 		cmocka_unit_test(children),
 	};
 
