@@ -188,32 +188,58 @@ static void end_fetch(struct debug_server *server, int result)
 		  server->name, (double)taken_ns / (double)NS_PER_S, DEBUGINFOD_URLS_ENV_VAR);
 }
 
+/* The seconds that are left for the file; 1 at least, as the library takes 0 for no limit. */
+static long left_s(const struct debug_server *server)
+{
+	long taken_s = (long)((now_ns() - server->begin_ns) / NS_PER_S);
+	long all_s = DEBUG_SERVER_ALL_S - (long)(server->spent_ns / NS_PER_S);
+	long left_s = (all_s < DEBUG_SERVER_FILE_S ? all_s : DEBUG_SERVER_FILE_S) - taken_s;
+
+	return left_s > 0 ? left_s : 1;
+}
+
+/* Has the library itself end the request after @limit_s. */
+static int ask_within(struct debug_server *server, long limit_s, const uint8_t *build_id,
+		      size_t build_id_size, char **ret_path)
+{
+	bool may_retry = !getenv(DEBUGINFOD_RETRY_LIMIT_ENV_VAR);
+	char limit[24];
+	int fd;
+
+	snprintf(limit, sizeof(limit), "%ld", limit_s);
+	setenv(DEBUGINFOD_MAXTIME_ENV_VAR, limit, 1);
+	if (may_retry)
+		setenv(DEBUGINFOD_RETRY_LIMIT_ENV_VAR, "0", 1);
+	fd = server->library.find_debuginfo(server->client, build_id, (int)build_id_size, ret_path);
+	unsetenv(DEBUGINFOD_MAXTIME_ENV_VAR);
+	if (may_retry)
+		unsetenv(DEBUGINFOD_RETRY_LIMIT_ENV_VAR);
+	return fd;
+}
+
 /*
  * Where the library is silent, it would wait for an answer for minutes, three times. Its own limit
  * ends that, but is one of the whole transfer: a server that has answered meanwhile is asked again
- * without it, and on_progress() sees to the transfer. A limit that the user has set stays.
+ * with all the time that is left, and on_progress() sees to the transfer. A limit that the user has
+ * set stays.
  */
 static int ask(struct debug_server *server, const uint8_t *build_id, size_t build_id_size,
 	       char **ret_path)
 {
 	const struct library *library = &server->library;
-	bool is_limited = library->is_silent && !getenv(DEBUGINFOD_MAXTIME_ENV_VAR);
-	char limit[24];
 	int fd;
 
-	if (is_limited) {
-		snprintf(limit, sizeof(limit), "%llu", stall_ns() / NS_PER_S);
-		setenv(DEBUGINFOD_MAXTIME_ENV_VAR, limit, 1);
-		setenv(DEBUGINFOD_RETRY_LIMIT_ENV_VAR, "0", 0);
-	}
-	fd = library->find_debuginfo(server->client, build_id, (int)build_id_size, ret_path);
-	if (is_limited)
-		unsetenv(DEBUGINFOD_MAXTIME_ENV_VAR);
-	if (is_limited && fd == -ETIME && server->has_answered) {
-		server->nr_bytes = 0;
-		server->last_byte_ns = now_ns();
+	if (!library->is_silent || getenv(DEBUGINFOD_MAXTIME_ENV_VAR)) {
 		fd = library->find_debuginfo(server->client, build_id, (int)build_id_size,
 					     ret_path);
+	} else {
+		fd = ask_within(server, (long)(stall_ns() / NS_PER_S), build_id, build_id_size,
+				ret_path);
+		if (fd == -ETIME && server->has_answered) {
+			server->nr_bytes = 0;
+			server->last_byte_ns = now_ns();
+			fd = ask_within(server, left_s(server), build_id, build_id_size, ret_path);
+		}
 	}
 	server->timed_out |= fd == -ETIME;
 	return fd;
