@@ -23,6 +23,10 @@
 
 #define NS_PER_MS	UINT64_C(1000000)
 
+/* What has been done is read again if that took longer. */
+#define READING_NS   500000
+#define MAX_READINGS 3
+
 /* Without a process, until there is one. */
 #define NONE_ASK_MS 400
 
@@ -77,16 +81,25 @@ static void update(struct windows *windows)
 	budget_update(&windows->budget, &meter);
 }
 
-static struct pace_meter read_work(struct windows *windows)
+/* All at one moment: on a busy machine, this thread may have to wait in between. */
+static struct windows_work read_work(struct windows *windows)
 {
 	struct target_table *table = bpf_recorder_target_table(windows->recorder);
-	const struct bpf_window_hits hits = bpf_window_hits(windows->recorder);
+	struct windows_work work;
 
-	return (struct pace_meter){
-		.now_ns = clock_now_ns(),
-		.cpu_ns = process_counts_read(&windows->cpu_times, table, cpu_clock_of),
-		.hits_ns = hit_costs_sum_ns(&windows->costs, &hits),
-	};
+	for (int i = 0; i < MAX_READINGS; i++) {
+		const uint64_t begin_ns = clock_now_ns();
+		const struct bpf_window_hits hits = bpf_window_hits(windows->recorder);
+
+		work.nr_hits = hits.hits;
+		work.nr_in_window = bpf_window_nr_hits(windows->recorder);
+		work.meter.hits_ns = hit_costs_sum_ns(&windows->costs, &hits);
+		work.meter.cpu_ns = process_counts_read(&windows->cpu_times, table, cpu_clock_of);
+		work.meter.now_ns = clock_now_ns();
+		if (work.meter.now_ns - begin_ns <= READING_NS)
+			break;
+	}
+	return work;
 }
 
 static bool begin_sample(struct windows *windows)
@@ -172,25 +185,41 @@ void windows_init(struct windows *ret, struct bpf_recorder *recorder, double sha
 
 static void end_gap(struct windows *windows)
 {
-	const struct pace_meter before = windows->work;
+	const struct pace_meter before = windows->work.meter;
 	const struct pace_sample sample = end_sample(windows);
 
 	windows->work = read_work(windows);
-	pace_add_gap(&windows->pace, &before, &windows->work, &sample);
+	pace_add_gap(&windows->pace, &before, &windows->work.meter, &sample);
 }
 
-/* The window has closed; its probes still stand. */
+/* The part of the hits since @before that the window had, in its last @window_ns. */
+static double part_in_window(const struct windows *windows, const struct windows_work *before,
+			     uint64_t window_ns)
+{
+	const struct windows_work *work = &windows->work;
+	double nr_hits = (double)(work->nr_hits - before->nr_hits);
+	double nr_in_window = (double)(work->nr_in_window - before->nr_in_window);
+
+	/* Fewer than the error of the second one. */
+	if (nr_hits < BPF_HITS_STEP * (double)windows->recorder->nr_rings)
+		return (double)window_ns / (double)(work->meter.now_ns - before->meter.now_ns);
+	return nr_in_window < nr_hits ? nr_in_window / nr_hits : 1;
+}
+
+/* The window has closed, by a program maybe long ago; its probes still stand. */
 static void end_window(struct windows *windows)
 {
-	const struct pace_meter work = read_work(windows);
-	uint64_t nr_hits = bpf_window_hits(windows->recorder).hits - windows->hits_before;
-	uint64_t in_window = bpf_window_nr_hits(windows->recorder);
-	/* A program may have closed it long ago. */
-	double part = in_window < nr_hits ? (double)in_window / (double)nr_hits : 1;
+	const struct windows_work before = windows->work;
+	uint64_t from_ns = before.meter.now_ns;
 
+	windows->work = read_work(windows);
 	end_sample_of_window(windows);
-	pace_add_window(&windows->pace, &windows->work, &work, &windows->sample, part,
-			windows->closed_ns - windows->opened_ns);
+	/* What the program did before the first reading is not known. */
+	if (windows->closed_ns > from_ns)
+		pace_add_window(&windows->pace, &before.meter, &windows->work.meter,
+				&windows->sample,
+				part_in_window(windows, &before, windows->closed_ns - from_ns),
+				windows->closed_ns - from_ns);
 	budget_note_closing(&windows->budget, windows->closed_ns);
 }
 
@@ -217,7 +246,6 @@ static int open_window(struct windows *windows)
 	windows->sample = (struct pace_sample){0};
 	begin_sample(windows);
 	windows->work = read_work(windows);
-	windows->hits_before = bpf_window_hits(windows->recorder).hits;
 	return write_bound(windows, true);
 }
 

@@ -32,6 +32,12 @@ struct windows_of {
 	pid_t live_parser;	  /* the same; 0: there is none */
 };
 
+/* What has been done so far. */
+struct windows_work {
+	struct pace_meter meter;
+	uint64_t nr_hits, nr_in_window; /* all hits; those in the latest window */
+};
+
 struct windows {
 	struct bpf_recorder *recorder;
 	struct windows_of of;
@@ -39,14 +45,13 @@ struct windows {
 	struct hit_costs costs;
 	struct process_counts cpu_times;
 	struct pace pace;
-	struct pace_meter work;	   /* at the begin of the window, or of the time without probes */
+	struct windows_work work;  /* at the begin of the window, or of the time without probes */
 	struct pace_sample sample; /* of the open window, from samples that have ended */
 	/*
 	 * Since when transfers are counted (0: they are not), and what they were then; when that
 	 * last began or ended.
 	 */
 	uint64_t counting_ns, counted_before, counted_ns;
-	uint64_t hits_before; /* of the window */
 	uint64_t last_ns;
 	uint64_t live_ns; /* the CPU time of @of.live_parser, also when it has died */
 	double thread_ns; /* struct budget_meter's */
