@@ -2,6 +2,7 @@
 #include "recorder/windows/pace.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #define KEPT 0.7 /* of what is known, with each window: what it does now may be new */
 
@@ -9,8 +10,15 @@
  * What a hit costs may differ that much from what was measured in a process of our own: there, no
  * stack is copied, and no other thread waits.
  */
-#define LEAST_COST    0.7
-#define MOST_COST     6.0
+#define LEAST_COST 0.7
+#define MOST_COST  6.0
+
+/*
+ * A CPU time may be wrong by so much of it, and by so much at least: of running threads, the kernel
+ * counts it as of their last tick.
+ */
+#define CPU_ERROR     0.1
+#define CPU_ERROR_NS  4000000.0
 
 #define MIN_TRANSFERS 50 /* fewer tell nothing */
 
@@ -79,16 +87,29 @@ static double by_cpu_alone(const struct pace *pace)
 	return fmin(by_cpu(pace, 1), fmax(1, by_cpu(pace, MOST_COST)));
 }
 
+/*
+ * By the CPU time that remains if hits cost as little as they may. Nothing remains if others
+ * disturbed the measurement, and they cost even less.
+ */
+static bool is_bounded_above(const struct pace_sums *within)
+{
+	double rest_ns = within->cpu_ns - LEAST_COST * within->hits_ns;
+
+	return rest_ns > fmax(CPU_ERROR * within->cpu_ns, CPU_ERROR_NS);
+}
+
 double pace_ratio(const struct pace *pace)
 {
 	double ret;
 
 	if (pace->within.ns <= 0 || pace->between.ns <= 0 || pace->between.cpu_ns <= 0)
 		return 1;
-	if (pace->between.transfers < MIN_TRANSFERS || pace->within.sampled_ns <= 0)
+	if (pace->between.transfers < MIN_TRANSFERS || pace->within.sampled_ns <= 0) {
 		ret = by_cpu_alone(pace);
-	else
-		ret = fmin(fmax(by_transfers(pace), by_cpu(pace, MOST_COST)),
-			   by_cpu(pace, LEAST_COST));
+	} else {
+		ret = fmax(by_transfers(pace), by_cpu(pace, MOST_COST));
+		if (is_bounded_above(&pace->within))
+			ret = fmin(ret, by_cpu(pace, LEAST_COST));
+	}
 	return fmin(fmax(ret, MIN_RATIO), MAX_RATIO);
 }

@@ -9,7 +9,7 @@
  * CPU time without that of hits. The first tells better, but only where there are many, and they
  * may belong to work that does not allocate. The second one holds for any work, but where hits take
  * nearly all CPU time it is the small difference of two large numbers, one of which is an estimate.
- * So it bounds the first one.
+ * So it bounds the first one, from above only if the difference is larger than its error.
  */
 #ifndef LEAKTOOLS_RECORDER_PACE_H
 #define LEAKTOOLS_RECORDER_PACE_H
