@@ -75,6 +75,17 @@ int observed_time_open(struct observed_time *time, uint64_t time_ns)
 	return 0;
 }
 
+/* Counts window @i by @pace, if that is known. */
+static void set_pace(struct observed_time *time, size_t i, uint64_t pace)
+{
+	struct observed_window *window = &time->windows[i];
+	const struct observed_window *before = i ? window - 1 : NULL;
+
+	window->paced_before_ns = before ? before->paced_before_ns + before->paced_ns : 0;
+	window->paced_ns = pace ? (uint64_t)((double)window->observed_ns * (double)pace / MEAN_PACE)
+				: window->observed_ns;
+}
+
 void observed_time_close(struct observed_time *time, uint64_t time_ns, uint64_t pace)
 {
 	struct observed_window *last;
@@ -88,8 +99,10 @@ void observed_time_close(struct observed_time *time, uint64_t time_ns, uint64_t 
 	/* No more than a recording can mean: it may be made up. */
 	if (pace > MAX_PACE)
 		pace = MAX_PACE;
-	last->paced_ns = pace ? (uint64_t)((double)last->observed_ns * (double)pace / MEAN_PACE)
-			      : last->observed_ns;
+	/* While none was known, the program had not begun to work, or only in a window. */
+	for (size_t i = 0; pace && !time->has_paces && i + 1 < time->nr; i++)
+		set_pace(time, i, pace);
+	set_pace(time, time->nr - 1, pace);
 	time->has_paces |= pace != 0;
 	time->is_open = false;
 }

@@ -43,7 +43,8 @@ void observed_time_deinit(struct observed_time *time);
 int observed_time_open(struct observed_time *time, uint64_t time_ns);
 /*
  * The window closes. Without an open window, nothing happens. @pace: the program's pace in the
- * window, in 1/1000 of its mean pace; 0: unknown, as if it was 1000.
+ * window, in 1/1000 of its mean pace; 0: unknown. The windows before the first known one count by
+ * that, and others as if it was 1000.
  */
 void observed_time_close(struct observed_time *time, uint64_t time_ns, uint64_t pace);
 

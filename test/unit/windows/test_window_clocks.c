@@ -34,7 +34,7 @@ static void counts_observed_time(void **state)
 	observed_time_deinit(&time);
 }
 
-/* A window counts by the program's pace in it; unless that is known, as long as it was. */
+/* A window counts by the program's pace in it; while none is known, as long as it was. */
 static void counts_by_pace(void **state)
 {
 	struct observed_time time = {0};
@@ -43,18 +43,38 @@ static void counts_by_pace(void **state)
 	assert_int_equal(observed_time_open(&time, 100), 0);
 	assert_int_equal(observed_time_paced_before(&time, 150), 50);
 	observed_time_close(&time, 200, 0);
+	assert_int_equal(observed_time_paced_before(&time, 300), 100);
 	assert_false(time.has_paces);
 	assert_int_equal(observed_time_open(&time, 400), 0);
 	observed_time_close(&time, 500, 100);
 	assert_true(time.has_paces);
 	assert_int_equal(observed_time_open(&time, 600), 0);
 	observed_time_close(&time, 700, UINT64_MAX);
-	assert_int_equal(observed_time_paced_before(&time, 300), 100);
-	assert_int_equal(observed_time_paced_before(&time, 450), 105);
-	assert_int_equal(observed_time_paced_before(&time, 550), 110);
-	assert_in_range(observed_time_paced_before(&time, 800), 110, 110 + 100 * 100);
+	assert_int_equal(observed_time_paced_before(&time, 450), 15);
+	assert_int_equal(observed_time_paced_before(&time, 550), 20);
+	assert_in_range(observed_time_paced_before(&time, 800), 20, 20 + 100 * 100);
 	assert_int_equal(observed_time_before(&time, 800), 300);
 	assert_true(observed_time_has_gap(&time, 0, 500));
+	observed_time_deinit(&time);
+}
+
+/* The first windows of a program that begins to work in them count by its later pace. */
+static void the_first_known_pace_is_that_of_earlier_windows(void **state)
+{
+	static const uint64_t paces[] = {0, 0, 100, 0};
+	struct observed_time time = {0};
+
+	for (uint64_t i = 0; i < sizeof(paces) / sizeof(*paces); i++) {
+		assert_int_equal(observed_time_open(&time, 1000 * i), 0);
+		observed_time_close(&time, 1000 * i + 100, paces[i]);
+	}
+	assert_int_equal(observed_time_paced_before(&time, 50), 5);
+	assert_int_equal(observed_time_paced_before(&time, 1000), 10);
+	assert_int_equal(observed_time_paced_before(&time, 1050), 15);
+	assert_int_equal(observed_time_paced_before(&time, 2000), 20);
+	assert_int_equal(observed_time_paced_before(&time, 2050), 25);
+	assert_int_equal(observed_time_paced_before(&time, 3000), 30);
+	assert_int_equal(observed_time_paced_before(&time, 4000), 130);
 	observed_time_deinit(&time);
 }
 
@@ -162,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_observed_time),
 		cmocka_unit_test(counts_by_pace),
+		cmocka_unit_test(the_first_known_pace_is_that_of_earlier_windows),
 		cmocka_unit_test(bounds_the_clock),
 		cmocka_unit_test(stands_for_periods_without_a_sample),
 		cmocka_unit_test(stands_for_a_time_with_other_windows),
