@@ -48,9 +48,17 @@ void pace_add_window(struct pace *pace, const struct pace_meter *from, const str
 	add(&pace->within, from, to, sample, part, window_ns);
 }
 
+static bool show_work(const struct pace_sums *sums)
+{
+	return sums->cpu_ns >= PRIOR_CPU_NS || sums->transfers >= MIN_TRANSFERS;
+}
+
 void pace_add_gap(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to,
 		  const struct pace_sample *sample)
 {
+	/* It does not do less in windows because it was idle before it began to work. */
+	if (!show_work(&pace->between))
+		*pace = (struct pace){0};
 	add(&pace->between, from, to, sample, 1, to->now_ns - from->now_ns);
 }
 
@@ -102,8 +110,8 @@ double pace_ratio(const struct pace *pace)
 {
 	double ret;
 
-	if (pace->within.ns <= 0 || pace->between.ns <= 0 || pace->between.cpu_ns <= 0)
-		return 1;
+	if (pace->within.ns <= 0 || !show_work(&pace->between))
+		return 0;
 	if (pace->between.transfers < MIN_TRANSFERS || pace->within.sampled_ns <= 0) {
 		ret = by_cpu_alone(pace);
 	} else {

@@ -49,8 +49,8 @@ void pace_add_gap(struct pace *pace, const struct pace_meter *from, const struct
 		  const struct pace_sample *sample);
 
 /*
- * The pace in the latest windows: 0.1 if the program does a tenth as much there as on average. 1 if
- * nothing is known.
+ * The pace in the latest windows: 0.1 if the program does a tenth as much there as on average. 0 if
+ * that is not known: the program did nothing between them yet, or there was none.
  */
 double pace_ratio(const struct pace *pace);
 

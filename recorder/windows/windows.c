@@ -158,11 +158,12 @@ static uint64_t allowed_hits(const struct windows *windows)
 
 static int write_bound(const struct windows *windows, bool is_open)
 {
-	/* What a part of the processes does is so much less. */
-	double ratio = pace_ratio(&windows->pace) * bpf_window_part(windows->recorder);
-	/* At the open, it is not known yet. */
-	const uint64_t pace = is_open ? 0 : (uint64_t)lround(fmax(1, 1000 * ratio));
+	double ratio = pace_ratio(&windows->pace), part = bpf_window_part(windows->recorder);
+	uint64_t pace = 0;
 
+	/* At the open, it is not known yet. What a part of the processes does is so much less. */
+	if (!is_open && (ratio > 0 || part < 1))
+		pace = (uint64_t)lround(fmax(1, 1000 * (ratio > 0 ? ratio : 1) * part));
 	return own_samples_write(windows->of.writer, OWN_WINDOW, windows->of.pid,
 				 is_open ? windows->opened_ns : windows->closed_ns, is_open, &pace);
 }

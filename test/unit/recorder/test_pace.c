@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
@@ -110,8 +111,49 @@ static void test_knows_nothing_at_first(void **state)
 {
 	const struct program idle = {0};
 
-	assert_true(ratio_of(&idle, 0) == 1);
-	assert_true(ratio_of(&idle, 5) == 1);
+	assert_true(ratio_of(&idle, 0) == 0);
+	assert_true(ratio_of(&idle, 5) == 0);
+}
+
+/* Adds @ns in which the program uses a CPU, or none, and does so much with each of these. */
+static void pass(struct pace_meter *at, uint64_t ns, double cpus, double useful_part)
+{
+	at->now_ns += ns;
+	at->cpu_ns += (uint64_t)((double)ns * cpus);
+	at->hits_ns += (uint64_t)((double)ns * cpus * (1 - useful_part));
+}
+
+/* It waits until it gets requests, in the first window or after it. */
+static void assert_begins_idle(bool in_window, bool has_transfers)
+{
+	struct pace pace = {0};
+	struct pace_meter from = {0}, at = {0};
+	const struct pace_sample none = {SAMPLE_NS, 0};
+	const struct pace_sample fast = {SAMPLE_NS, has_transfers ? 1000 : 0};
+	const struct pace_sample slow = {WINDOW_NS, fast.transfers / 40};
+
+	pass(&at, 3 * GAP_NS, 0, 1);
+	pace_add_gap(&pace, &from, &at, &none);
+	from = at;
+	pass(&at, 60000 * MS, 0, 1);
+	pass(&at, WINDOW_NS, in_window, 0.1);
+	pace_add_window(&pace, &from, &at, &none, 1, at.now_ns - from.now_ns);
+	assert_true(pace_ratio(&pace) == 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		from = at;
+		pass(&at, GAP_NS, 1, 1);
+		pace_add_gap(&pace, &from, &at, &fast);
+		from = at;
+		pass(&at, WINDOW_NS, 1, 0.1);
+		pace_add_window(&pace, &from, &at, &slow, 1, WINDOW_NS);
+		assert_true(pace_ratio(&pace) > 0.09 && pace_ratio(&pace) < 0.12);
+	}
+}
+
+static void test_program_that_is_idle_at_first(void **state)
+{
+	for (int i = 0; i < 4; i++)
+		assert_begins_idle(i & 1, i & 2);
 }
 
 /* A window that lasts nearly all the time has nearly the mean pace, whatever came before it. */
@@ -135,6 +177,7 @@ int main(void)
 		cmocka_unit_test(test_program_without_io),
 		cmocka_unit_test(test_io_that_is_not_the_work),
 		cmocka_unit_test(test_knows_nothing_at_first),
+		cmocka_unit_test(test_program_that_is_idle_at_first),
 		cmocka_unit_test(test_long_window),
 	};
 

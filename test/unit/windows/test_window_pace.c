@@ -34,6 +34,7 @@ static const struct program computing = {.cpus = {1, 1}, .hits = {0, 0.9 / HIT_N
 /* It waits for a timer, and rarely hits a probe. */
 static const struct program quiet = {
 	.cpus = {0.1, 0.1}, .hits = {0, 2.0 / MS}, .transfers = {20.0 / MS, 20.0 / MS}};
+static const struct program idle;
 
 static struct {
 	uint64_t now_ns, opened_ns, closed_ns;
@@ -305,6 +306,17 @@ static void few_hits_do_not_tell_what_the_window_has(void **state)
 		assert_near(window(&windows, 0, WINDOW_NS), 1000);
 }
 
+/* Before it works, no pace is known. */
+static void an_idle_program_has_no_pace(void **state)
+{
+	struct windows windows = begin(&idle, 10 * GAP_NS);
+
+	at.program = &saturated;
+	assert_int_equal(window(&windows, 0, WINDOW_NS), 0);
+	for (unsigned int i = 0; i < 5; i++)
+		assert_near(window(&windows, 0, WINDOW_NS), 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +324,7 @@ int main(void)
 		cmocka_unit_test(a_window_that_is_over_does_not_count),
 		cmocka_unit_test(an_interrupted_reading_is_repeated),
 		cmocka_unit_test(few_hits_do_not_tell_what_the_window_has),
+		cmocka_unit_test(an_idle_program_has_no_pace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
