@@ -20,11 +20,13 @@
 #define FIRST_WINDOW   1
 #define MIN_PLACING_NS 100000000ULL
 #define MAX_FAILED     1000 /* windows in a row: some minutes */
+#define MAX_REFUSED    8    /* processes of a window, each of which is unlinked again */
 
 /* What linking all processes has come to. */
 struct linking {
 	uint64_t begin_ns, max_hits;
 	int nr, nr_rest; /* processes, with links and without; the ended ones are neither */
+	int nr_refused;	 /* for lack of memory */
 	bool lacks_room; /* for more links: the rest has none for that reason */
 	int err;	 /* the last one that is not a process's end; 0: none */
 	const struct probe_file *file; /* that could not be linked */
@@ -125,8 +127,11 @@ static bool link_target(struct bpf_recorder *recorder, struct target *target,
 		return false;
 	target_set_linked(target, false);
 	leave_out_process(recorder, pid, linking);
+	linking->nr_refused += err == -ENOMEM;
 	/* The next window begins with this process, which may be the only one without memory. */
-	linking->lacks_room = err == -EMFILE || err == -ENFILE || (err == -ENOMEM && linking->nr);
+	linking->lacks_room =
+		err == -EMFILE || err == -ENFILE ||
+		(err == -ENOMEM && (linking->nr || linking->nr_refused == MAX_REFUSED));
 	return true;
 }
 

@@ -18,7 +18,7 @@
 
 /* Process i has slot i of the table. */
 #define FIRST	     300
-#define NR_PROCESSES 3
+#define NR_PROCESSES 64
 
 static struct target_table table;
 static int errors[NR_PROCESSES]; /* of the links to each process */
@@ -101,8 +101,28 @@ static void one_process_without_memory_does_not_keep_the_others(void **state)
 	errors[1] = -ENOMEM;
 	/* This window ends with it, the next ones begin with it. */
 	assert_int_equal(open_window(recorder, &tried), 1);
-	assert_int_equal(open_window(recorder, &tried), 2);
-	assert_int_equal(open_window(recorder, &tried), 2);
+	assert_int_equal(open_window(recorder, &tried), NR_PROCESSES - 1);
+	assert_int_equal(open_window(recorder, &tried), NR_PROCESSES - 1);
+	assert_int_equal(recorder->nr_failed, 0);
+	free(bpf.bss);
+}
+
+/* To try all of them would take long. But no window may begin with the same ones. */
+static void many_processes_without_memory_are_tried_in_turn(void **state)
+{
+	struct bpf_recorder_bpf bpf;
+	struct bpf_recorder *recorder = recorder_of(&bpf);
+	size_t tried;
+
+	for (int i = 0; i < NR_PROCESSES; i++)
+		errors[i] = -ENOMEM;
+	errors[NR_PROCESSES - 1] = 0;
+	for (int i = 0; open_window(recorder, &tried) == 0; i++) {
+		assert_int_equal(tried, 8);
+		assert_true(i < NR_PROCESSES / 7);
+	}
+	/* The one that has memory came before the eighth failure; with it, the next one ends it. */
+	assert_in_range(tried, 1, 9);
 	assert_int_equal(recorder->nr_failed, 0);
 	free(bpf.bss);
 }
@@ -126,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_process_without_memory_does_not_keep_the_others),
+		cmocka_unit_test(many_processes_without_memory_are_tried_in_turn),
 		cmocka_unit_test(without_descriptors_the_others_wait),
 	};
 
