@@ -295,8 +295,12 @@ static bool look_at_targets(struct dlopen_watch *watch, uint64_t end_ns)
 		/* The end of the recording tells what was not looked at. */
 		if (clock_thread_ns() > end_ns || (!watch->only_notes && is_interrupted()))
 			return false;
-		if (target->role <= TARGET_SPARED && look_at_process(watch, (pid_t)target->tgid))
-			continue;
+		if (target->role <= TARGET_SPARED && look_at_process(watch, (pid_t)target->tgid)) {
+			if (clock_thread_ns() <= end_ns)
+				continue;
+			/* Those behind it do not wait for one that may map new files for ever. */
+			watch->is_incomplete = true;
+		}
 		watch->looked_at = target;
 	}
 	return true;
@@ -311,12 +315,13 @@ static void make_up(struct dlopen_watch *watch, uint64_t end_ns)
 	if (!watch->is_walking) {
 		watch->begun = now;
 		watch->looked_at = NULL;
+		watch->is_incomplete = false;
 	}
 	watch->is_walking = watch->begun.nr_skipped > before->nr_skipped;
 	if (watch->is_walking) {
 		watch->is_walking = !look_at_targets(watch, end_ns);
 		tell_programs(watch);
-		if (watch->is_walking)
+		if (watch->is_walking || watch->is_incomplete)
 			return;
 		if (backpressure_is_system_wide(watch->backpressure) ||
 		    watch->nr_recorded > before->nr_recorded ||
@@ -338,13 +343,15 @@ void dlopen_watch_end(struct dlopen_watch *watch)
 		make_up(watch, end_ns);
 	if (watch->made_up.nr_skipped < nr_skipped)
 		bpf_recorder_note_skipped(watch->recorder);
-	watch->only_notes = false;
 }
 
 void dlopen_watch_serve(struct dlopen_watch *watch)
 {
 	uint64_t begin_ns, spent_ns;
 
+	/* At the end of the recording, those that wait are about to be continued. */
+	if (watch->only_notes)
+		return;
 	serve_waiting(watch);
 	if (clock_now_ns() < watch->next_look_ns)
 		return;

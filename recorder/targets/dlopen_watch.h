@@ -34,8 +34,10 @@ struct dlopen_watch {
 	struct dlopen_watch_counts made_up; /* all processes were looked at after that */
 	struct dlopen_watch_counts begun;   /* when the walk through the table began */
 	const struct target *looked_at;	    /* the last one in this walk; NULL: none */
-	bool is_walking, only_notes;
-	double share; /* of a CPU's time that the search may take */
+	bool is_walking;
+	bool is_incomplete; /* the walk left files of a process to the next one */
+	bool only_notes;    /* the recording has ended */
+	double share;	    /* of a CPU's time that the search may take */
 	uint64_t next_look_ns;
 };
 
@@ -60,7 +62,8 @@ void dlopen_watch_serve(struct dlopen_watch *watch);
 /*
  * When the programs have stopped. Where the kernel may have skipped those that notice new files,
  * dlopen_watch_serve() looks at the files of all processes of the target table, a few in each
- * round. This looks at them for a last short time, and records nothing any more.
+ * round. This looks at them for a last short time, and records nothing any more; nor do later
+ * rounds.
  *
  * It is told that first calls may be missing (bpf_recorder_note_skipped()) if there was a skip, and
  * since the last time without one:

@@ -26,9 +26,10 @@ static struct target_table *table;
 static bool is_system_wide, is_stopping;
 static uint64_t nr_skipped, nr_notes;
 
-/* What the search has looked at; the process that it fails at, or that has one more file. */
+/* What the search has looked at; the process that it fails at, that has one more file, or always.
+ */
 static unsigned int nr_looks[NR_TARGETS];
-static pid_t failing, longer, finds_at;
+static pid_t failing, longer, endless, finds_at;
 
 /* In place of the C library's: each look takes its time, however busy the machine is. */
 int clock_gettime(clockid_t clock, struct timespec *ret)
@@ -107,7 +108,7 @@ int allocator_search_process(struct allocator_search *search, pid_t pid, struct 
 		return -ENOMEM;
 	if (pid == finds_at)
 		return find_file(set);
-	return pid == longer && nr_looks[pid - FIRST_PID] == 1;
+	return pid == endless || (pid == longer && nr_looks[pid - FIRST_PID] == 1);
 }
 
 void allocator_search_limit(struct allocator_search *search,
@@ -145,7 +146,7 @@ static int set_up(void **state)
 	now_ns = thread_ns = 10000 * MS;
 	nr_skipped = nr_notes = 0;
 	is_system_wide = is_stopping = false;
-	failing = longer = finds_at = 0;
+	failing = longer = endless = finds_at = 0;
 	fixture->leases.fd = -1;
 	dlopen_watch_init(&fixture->watch, &fixture->recorder, NULL, NULL, &fixture->leases);
 	/* A round without a skip. */
@@ -249,6 +250,24 @@ static void failed_looks_are_told(void **state)
 	assert_int_equal(table->missed, 1);
 }
 
+/* One process maps new files all the time. The others do not wait for it. */
+static void an_endless_process_keeps_no_other(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t most_ns;
+
+	endless = FIRST_PID + 7;
+	now_ns += 1001 * MS;
+	run_rounds(&fixture->watch, 10000, &most_ns);
+	assert_in_range(most_ns, LOOK_NS, 15 * MS);
+	for (size_t i = 0; i < NR_TARGETS; i++)
+		assert_true(nr_looks[i] > 0);
+	/* No walk was complete. */
+	assert_int_equal(nr_notes, 0);
+	dlopen_watch_end(&fixture->watch);
+	assert_int_equal(nr_notes, 1);
+}
+
 /* Walks through all targets after @nr_skipped skips. Returns true if something may be missing. */
 static bool may_miss_after(struct dlopen_watch *watch, uint64_t new_nr_skipped)
 {
@@ -305,6 +324,11 @@ static void the_end_links_nothing(void **state)
 	dlopen_watch_end(&fixture->watch);
 	assert_int_equal(nr_notes, 1);
 	assert_int_equal(nr_looks[4], 3);
+	/* Rounds that drain the rings follow. */
+	nr_skipped = 4;
+	now_ns += 2000 * MS;
+	dlopen_watch_serve(&fixture->watch);
+	assert_int_equal(nr_looks[4], 3);
 }
 
 int main(void)
@@ -314,6 +338,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(looks_keep_to_their_share, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_signal_ends_the_looks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failed_looks_are_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_endless_process_keeps_no_other, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(who_has_gone_is_not_looked_at, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(not_all_have_an_entry, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_end_links_nothing, set_up, tear_down),
