@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #define READ_LIMIT_NS 100000000
-/* So often may a read take longer. A busy machine is late at times, a hostile process each time. */
-#define MAX_LATE 10
 /* Late reads are forgotten if there was none for so long. */
 #define FORGET_NS 600000000000ULL
 /* A read that takes as long may never end. The texts of other processes do not wait for it. */
@@ -137,15 +135,25 @@ static void read_text(void *argument)
 	memory_reader_close(&reader);
 }
 
-/* Ends the thread. One that is not done is left behind, and uses the request. */
-static void end_thread(struct mark_texts *texts)
+/* Ends the thread. One that is not done keeps the request. */
+static void end_read(const struct late_read *read)
 {
-	if (read_thread_destroy(texts->thread))
-		free(texts->late);
-	else
-		texts->nr_left++;
-	texts->thread = NULL;
-	texts->late = NULL;
+	if (read_thread_destroy(read->thread))
+		free(read->request);
+}
+
+/* Ends the threads that were left behind and are done since. */
+static void end_done(struct mark_texts *texts)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < texts->nr_left; i++) {
+		if (read_thread_wait(texts->left[i].thread, 0))
+			end_read(&texts->left[i]);
+		else
+			texts->left[nr++] = texts->left[i];
+	}
+	texts->nr_left = nr;
 }
 
 /* False while the thread waits for a process, and if that was too often. */
@@ -154,25 +162,28 @@ static bool can_read(struct mark_texts *texts)
 	if (texts->late && !read_thread_wait(texts->thread, 0)) {
 		if (clock_now_ns() - texts->late_ns < LEAVE_NS)
 			return false;
-		end_thread(texts);
+		texts->left[texts->nr_left++] = (struct late_read){texts->thread, texts->late};
+		texts->thread = NULL;
+		texts->late = NULL;
 	}
 	free(texts->late);
 	texts->late = NULL;
-	return texts->nr_late < MAX_LATE;
+	return texts->nr_late < MARK_MAX_LATE;
 }
 
 static void note_late(struct mark_texts *texts, struct text_request *request)
 {
 	uint64_t now_ns = clock_now_ns();
 
+	end_done(texts);
 	if (now_ns - texts->late_ns > FORGET_NS)
 		texts->nr_late = texts->nr_left;
 	texts->late = request;
 	texts->late_ns = now_ns;
-	if (++texts->nr_late == MAX_LATE)
+	if (++texts->nr_late == MARK_MAX_LATE)
 		diag_warn("the texts of some marks are missing from now on: to read them from "
 			  "process %d has taken too long %d times",
-			  (int)request->pid, MAX_LATE);
+			  (int)request->pid, MARK_MAX_LATE);
 }
 
 /*
@@ -204,7 +215,9 @@ static bool find_in_process(struct mark_texts *texts, uint64_t address)
 
 void mark_texts_deinit(struct mark_texts *texts)
 {
-	end_thread(texts);
+	for (unsigned int i = 0; i < texts->nr_left; i++)
+		end_read(&texts->left[i]);
+	end_read(&(const struct late_read){texts->thread, texts->late});
 }
 
 static void set_unread(struct mark_record *record, uint64_t address)

@@ -19,16 +19,26 @@
 
 #define MARK_MAX_SEGMENTS 64 /* of a file */
 
+/* So often may a read take longer. A busy machine is late at times, a hostile process each time. */
+#define MARK_MAX_LATE 10
+
+/* A read from a process that was not done in time. */
+struct late_read {
+	struct read_thread *thread;
+	struct text_request *request; /* that the thread uses until it is done */
+};
+
 struct mark_texts {
 	const struct probe_file *file; /* that @segments are of; NULL: none */
 	Elf64_Phdr segments[MARK_MAX_SEGMENTS];
 	size_t nr_segments;
-	struct mark_record record;  /* the last one that was completed */
-	struct read_thread *thread; /* reads from processes; NULL: not yet */
-	struct text_request *late;  /* that the thread has not done in time; NULL: none */
-	uint64_t late_ns;	    /* when the latest one was late */
-	unsigned int nr_late;	    /* so many were that are not forgotten */
-	unsigned int nr_left;	    /* so many never ended: their threads are left behind */
+	struct mark_record record;	      /* the last one that was completed */
+	struct read_thread *thread;	      /* reads from processes; NULL: not yet */
+	struct text_request *late;	      /* that the thread has not done in time; NULL: none */
+	uint64_t late_ns;		      /* when the latest one was late */
+	unsigned int nr_late;		      /* so many were that are not forgotten */
+	struct late_read left[MARK_MAX_LATE]; /* that may never end */
+	unsigned int nr_left;
 };
 
 void mark_texts_deinit(struct mark_texts *texts);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Texts of marks that are read from a process, which may make the reader wait. */
+#include "recorder/processes/memory_reader.h"
 #include "recorder/session/mark_texts.h"
 
 #include <pthread.h>
@@ -15,8 +16,8 @@
 
 #include <cmocka.h>
 
-#define MAX_LATE 10 /* as in mark_texts.c */
-#define HOUR_NS	 3600000000000ULL
+#define HOUR_NS	  3600000000000ULL
+#define MINUTE_NS 60000000000ULL
 
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t held_for_ever = PTHREAD_MUTEX_INITIALIZER;
@@ -100,12 +101,12 @@ static void test_not_all_reads_may_be_late(void **state)
 {
 	struct mark_texts texts = {0};
 
-	for (int i = 0; i < MAX_LATE; i++) {
+	for (int i = 0; i < MARK_MAX_LATE; i++) {
 		be_late(&texts);
 		if (!reads_again(&texts))
 			break;
 	}
-	assert_int_equal(texts.nr_late, MAX_LATE);
+	assert_int_equal(texts.nr_late, MARK_MAX_LATE);
 	assert_false(reads_text(&texts));
 	mark_texts_deinit(&texts);
 }
@@ -115,7 +116,7 @@ static void test_late_reads_of_long_ago_do_not_count(void **state)
 {
 	struct mark_texts texts = {0};
 
-	for (int i = 0; i <= MAX_LATE; i++) {
+	for (int i = 0; i <= MARK_MAX_LATE; i++) {
 		be_late(&texts);
 		assert_true(reads_again(&texts));
 		texts.late_ns -= HOUR_NS;
@@ -129,15 +130,32 @@ static void test_others_do_not_wait_for_ever(void **state)
 	struct mark_texts texts = {0};
 
 	pthread_mutex_lock(&held_for_ever);
-	for (int i = 0; i < MAX_LATE; i++) {
+	for (int i = 0; i < MARK_MAX_LATE; i++) {
 		assert_true(reads_again(&texts));
 		assert_false(reads(&texts, endless_text));
 		texts.late_ns -= HOUR_NS;
 	}
-	assert_int_equal(texts.nr_late, MAX_LATE);
+	assert_int_equal(texts.nr_late, MARK_MAX_LATE);
 	assert_false(reads_text(&texts));
 	mark_texts_deinit(&texts);
 	pthread_mutex_unlock(&held_for_ever);
+}
+
+/* A device may stall now and then. */
+static void test_stalls_that_have_ended_do_not_count(void **state)
+{
+	struct mark_texts texts = {0};
+
+	for (int i = 0; i <= MARK_MAX_LATE; i++) {
+		pthread_mutex_lock(&held_for_ever);
+		assert_false(reads(&texts, endless_text));
+		texts.late_ns -= HOUR_NS;
+		assert_true(reads_again(&texts));
+		pthread_mutex_unlock(&held_for_ever);
+		assert_int_equal(texts.nr_left, 1);
+		assert_true(read_thread_wait(texts.left[0].thread, MINUTE_NS));
+	}
+	mark_texts_deinit(&texts);
 }
 
 int main(void)
@@ -146,6 +164,7 @@ int main(void)
 		cmocka_unit_test(test_a_late_read_is_not_the_last_one),
 		cmocka_unit_test(test_not_all_reads_may_be_late),
 		cmocka_unit_test(test_late_reads_of_long_ago_do_not_count),
+		cmocka_unit_test(test_stalls_that_have_ended_do_not_count),
 		cmocka_unit_test(test_others_do_not_wait_for_ever),
 	};
 
