@@ -22,7 +22,8 @@ struct process_counts {
 
 /*
  * Returns what the processes of @table have done since the first call. A process that begins after
- * that counts from its begin on; the last moments of one that has ended are missing.
+ * that counts from its begin on. What one has done since the call before its end is missing: of a
+ * short-lived one, all (docs/verdicts.md, "Pace").
  */
 uint64_t process_counts_read(struct process_counts *counts, struct target_table *table,
 			     count_of_process_fn *count_of);
