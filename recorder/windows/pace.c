@@ -6,6 +6,9 @@
 
 #define KEPT 0.7 /* of what is known, with each window: what it does now may be new */
 
+/* As long as so many of the latest window. Fewer favour that where work comes in bursts. */
+#define MOST_TIMES 10
+
 /*
  * What a hit costs may differ that much from what was measured in a process of our own: there, no
  * stack is copied, and no other thread waits.
@@ -42,9 +45,26 @@ static void add(struct pace_sums *sums, const struct pace_meter *from, const str
 	sums->transfers = sums->transfers * KEPT + part * (double)sample->transfers;
 }
 
+/* Lets windows count as if they had been @ns long in the mean, if they were longer. */
+static void shorten(struct pace_sums *sums, double ns)
+{
+	double part = ns / (1 - KEPT) / sums->ns;
+
+	if (part >= 1)
+		return;
+	sums->ns *= part;
+	sums->cpu_ns *= part;
+	sums->hits_ns *= part;
+	sums->sampled_ns *= part;
+	sums->transfers *= part;
+}
+
 void pace_add_window(struct pace *pace, const struct pace_meter *from, const struct pace_meter *to,
 		     const struct pace_sample *sample, double part, uint64_t window_ns)
 {
+	/* While a program is idle, a window may last for minutes. That soon counts no more. */
+	if (pace->within.ns > 0)
+		shorten(&pace->within, MOST_TIMES * (double)window_ns);
 	add(&pace->within, from, to, sample, part, window_ns);
 }
 

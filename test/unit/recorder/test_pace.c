@@ -156,6 +156,33 @@ static void test_program_that_is_idle_at_first(void **state)
 		assert_begins_idle(i & 1, i & 2);
 }
 
+/* It is idle again for a while: the window stays open until it works. */
+static void assert_pauses(bool has_transfers)
+{
+	struct pace pace = {0};
+	struct pace_meter from, at = {0};
+	const struct pace_sample fast = {SAMPLE_NS, has_transfers ? 1000 : 0};
+	const struct pace_sample slow = {WINDOW_NS, fast.transfers / 40};
+
+	for (unsigned int i = 0; i < 20; i++) {
+		from = at;
+		pass(&at, GAP_NS, 1, 1);
+		pace_add_gap(&pace, &from, &at, &fast);
+		from = at;
+		if (i == 4)
+			pass(&at, 60000 * MS, 0, 1);
+		pass(&at, WINDOW_NS, 1, 0.1);
+		pace_add_window(&pace, &from, &at, &slow, 1, at.now_ns - from.now_ns);
+	}
+	assert_near(pace_ratio(&pace), 0.1);
+}
+
+static void test_program_that_pauses(void **state)
+{
+	assert_pauses(true);
+	assert_pauses(false);
+}
+
 /* A window that lasts nearly all the time has nearly the mean pace, whatever came before it. */
 static void test_long_window(void **state)
 {
@@ -178,6 +205,7 @@ int main(void)
 		cmocka_unit_test(test_io_that_is_not_the_work),
 		cmocka_unit_test(test_knows_nothing_at_first),
 		cmocka_unit_test(test_program_that_is_idle_at_first),
+		cmocka_unit_test(test_program_that_pauses),
 		cmocka_unit_test(test_long_window),
 	};
 
