@@ -33,8 +33,7 @@ static const struct {
 	{"forget_state", SKIP_COSTS_SET_UP},
 	/* after_first_thread() makes up for it. */
 	{"carrier_ends", SKIP_COSTS_NOTHING},
-	/* Another process's stop or continuation is undone at worst. */
-	{"signalled", SKIP_COSTS_NOTHING},
+	{"signalled", SKIP_COSTS_STOPS},
 };
 
 bool tracepoints_are_preemptible(void)

@@ -30,6 +30,7 @@ enum skip_cost {
 	SKIP_COSTS_CALLS,   /* a system call, at each event */
 	SKIP_COSTS_FILES,   /* an allocator that a process has begun to use */
 	SKIP_COSTS_SET_UP,  /* a process: a fork, an exec, the end of a thread or a process */
+	SKIP_COSTS_STOPS,   /* that a target was stopped or continued, by another process */
 	SKIP_COSTS_NOTHING, /* other programs make up for it, or no event is missing */
 	SKIP_IS_UNKNOWN,
 };

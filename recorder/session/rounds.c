@@ -6,6 +6,7 @@
 #include "common/perf_disk.h"
 #include "common/scope.h"
 #include "probes/elf/analysis_limit.h"
+#include "recorder/target_table/target_table.h"
 
 #include <errno.h>
 #include <perf/evlist.h>
@@ -42,12 +43,32 @@ static void handle_tasks(struct rounds *rounds)
 	}
 }
 
+/*
+ * The program may have been skipped that notices that another process continues a target. Its mark
+ * would let the target stay stopped after the next stop of ours.
+ */
+static void check_job_stops(struct rounds *rounds)
+{
+	const struct bpf_recorder *recorder = rounds->reader.recorder;
+	struct target_table *table = backpressure_table(rounds->backpressure);
+	uint64_t nr_skipped;
+
+	if (!recorder || !target_table_keeps_stopped(table))
+		return;
+	nr_skipped = bpf_recorder_nr_skipped(recorder, SKIP_COSTS_STOPS);
+	if (nr_skipped > rounds->nr_stops_skipped)
+		target_table_forget_job_stops(table);
+	rounds->nr_stops_skipped = nr_skipped;
+}
+
 static int drain(struct rounds *rounds)
 {
 	int err;
 
-	if (rounds->backpressure)
+	if (rounds->backpressure) {
+		check_job_stops(rounds);
 		backpressure_begin_round(rounds->backpressure);
+	}
 	err = ring_reader_drain_side(&rounds->reader);
 	if (err)
 		return err;

@@ -151,6 +151,21 @@ bool target_table_has_stopped(struct target_table *table)
 	return false;
 }
 
+bool target_table_keeps_stopped(struct target_table *table)
+{
+	for (struct target *target = NULL;
+	     table->any_stopped && (target = target_table_next(table, target));)
+		if (target->stopped && target->job_stopped)
+			return true;
+	return false;
+}
+
+void target_table_forget_job_stops(struct target_table *table)
+{
+	for (struct target *target = NULL; (target = target_table_next(table, target));)
+		__atomic_store_n(&target->job_stopped, 0, __ATOMIC_SEQ_CST);
+}
+
 /*
  * True if a debugger has attached to @target. The debugger then continues it: our SIGCONT would
  * undo the debugger's stop. Programs do not mark targets whose tracer has seized them (strace):

@@ -72,6 +72,16 @@ void target_table_stop(struct target_table *table, struct target *target);
 /* True if a target is marked as stopped. */
 bool target_table_has_stopped(struct target_table *table);
 
+/* True if a target is marked as stopped, and stays so because another process has stopped it, too.
+ */
+bool target_table_keeps_stopped(struct target_table *table);
+
+/*
+ * Other processes may have continued what they had stopped, unseen: from now on, no target stays
+ * stopped for that. One that still should is continued if we have stopped it, too.
+ */
+void target_table_forget_job_stops(struct target_table *table);
+
 /*
  * Continues the stopped targets that do not wait for set-up work. Returns how long the longest stop
  * was, in ns, of those because of a full ring.
