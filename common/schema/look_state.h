@@ -13,8 +13,8 @@
 
 /*
  * Where a window ends: how fast the program worked in the latest windows, in 1/1000 of its mean
- * pace. 0: not known; before the first one that is known, that one holds. Older recordings don't
- * have it.
+ * pace. 0: not known, as the program was idle; if it is known of the next window, that one holds.
+ * Older recordings don't have it.
  */
 #define WINDOW_FIELD_PACE "pace"
 

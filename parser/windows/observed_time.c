@@ -99,11 +99,12 @@ void observed_time_close(struct observed_time *time, uint64_t time_ns, uint64_t 
 	/* No more than a recording can mean: it may be made up. */
 	if (pace > MAX_PACE)
 		pace = MAX_PACE;
-	/* While none was known, the program had not begun to work, or only in a window. */
-	for (size_t i = 0; pace && !time->has_paces && i + 1 < time->nr; i++)
-		set_pace(time, i, pace);
+	/* The program may have begun to work in the window before. */
+	if (pace && time->is_unpaced && time->nr > 1)
+		set_pace(time, time->nr - 2, pace);
 	set_pace(time, time->nr - 1, pace);
 	time->has_paces |= pace != 0;
+	time->is_unpaced = pace == 0;
 	time->is_open = false;
 }
 

@@ -30,8 +30,9 @@ struct observed_time {
 	struct observed_window *windows; /* in time order; the last one may be open */
 	size_t nr, capacity;
 	uint64_t nr_opened;
-	bool is_open;	/* the last window's close_ns is not known yet */
-	bool has_paces; /* of the windows */
+	bool is_open;	 /* the last window's close_ns is not known yet */
+	bool has_paces;	 /* of the windows */
+	bool is_unpaced; /* the pace of the last window that has closed is unknown */
 };
 
 void observed_time_deinit(struct observed_time *time);
@@ -43,8 +44,8 @@ void observed_time_deinit(struct observed_time *time);
 int observed_time_open(struct observed_time *time, uint64_t time_ns);
 /*
  * The window closes. Without an open window, nothing happens. @pace: the program's pace in the
- * window, in 1/1000 of its mean pace; 0: unknown. The windows before the first known one count by
- * that, and others as if it was 1000.
+ * window, in 1/1000 of its mean pace; 0: unknown. Then it is taken to be 1000, or the pace of the
+ * next window if that is known.
  */
 void observed_time_close(struct observed_time *time, uint64_t time_ns, uint64_t pace);
 
