@@ -6,8 +6,12 @@
 
 #define KEPT 0.7 /* of what is known, with each window: what it does now may be new */
 
-/* As long as so many of the latest window. Fewer favour that where work comes in bursts. */
-#define MOST_TIMES 10
+/*
+ * As long as so many of the latest window, or of one so short. Fewer favour that where work comes
+ * in bursts. A shorter one tells too little.
+ */
+#define MOST_TIMES  10
+#define SHORTEST_NS 1000000.0
 
 /*
  * What a hit costs may differ that much from what was measured in a process of our own: there, no
@@ -64,7 +68,7 @@ void pace_add_window(struct pace *pace, const struct pace_meter *from, const str
 {
 	/* While a program is idle, a window may last for minutes. That soon counts no more. */
 	if (pace->within.ns > 0)
-		shorten(&pace->within, MOST_TIMES * (double)window_ns);
+		shorten(&pace->within, MOST_TIMES * fmax((double)window_ns, SHORTEST_NS));
 	add(&pace->within, from, to, sample, part, window_ns);
 }
 

@@ -183,6 +183,28 @@ static void test_program_that_pauses(void **state)
 	assert_pauses(false);
 }
 
+/* One closes as soon as it has opened: what is known from the others still holds. */
+static void test_short_window(void **state)
+{
+	for (uint64_t short_ns = 1000; short_ns <= MS; short_ns *= 10) {
+		const struct pace_sample none = {0};
+		struct pace pace = {0};
+		struct pace_meter from, at = {0};
+
+		for (unsigned int i = 0; i < 21; i++) {
+			uint64_t window_ns = i < 20 ? WINDOW_NS : short_ns;
+
+			from = at;
+			pass(&at, GAP_NS, 1, 1);
+			pace_add_gap(&pace, &from, &at, &none);
+			from = at;
+			pass(&at, window_ns, 1, 0.1);
+			pace_add_window(&pace, &from, &at, &none, 1, window_ns);
+		}
+		assert_near(pace_ratio(&pace), 0.1);
+	}
+}
+
 /* A window that lasts nearly all the time has nearly the mean pace, whatever came before it. */
 static void test_long_window(void **state)
 {
@@ -206,6 +228,7 @@ int main(void)
 		cmocka_unit_test(test_knows_nothing_at_first),
 		cmocka_unit_test(test_program_that_is_idle_at_first),
 		cmocka_unit_test(test_program_that_pauses),
+		cmocka_unit_test(test_short_window),
 		cmocka_unit_test(test_long_window),
 	};
 
