@@ -23,7 +23,7 @@
 
 #define NS_PER_MS	UINT64_C(1000000)
 
-/* What has been done is read again if that took longer. */
+/* What has been done is read again if this thread had to wait for longer meanwhile. */
 #define READING_NS   500000
 #define MAX_READINGS 3
 
@@ -88,7 +88,7 @@ static struct windows_work read_work(struct windows *windows)
 	struct windows_work work;
 
 	for (int i = 0; i < MAX_READINGS; i++) {
-		const uint64_t begin_ns = clock_now_ns();
+		const uint64_t begin_ns = clock_now_ns(), begin_cpu_ns = clock_thread_ns();
 		const struct bpf_window_hits hits = bpf_window_hits(windows->recorder);
 
 		work.nr_hits = hits.hits;
@@ -96,7 +96,8 @@ static struct windows_work read_work(struct windows *windows)
 		work.meter.hits_ns = hit_costs_sum_ns(&windows->costs, &hits);
 		work.meter.cpu_ns = process_counts_read(&windows->cpu_times, table, cpu_clock_of);
 		work.meter.now_ns = clock_now_ns();
-		if (work.meter.now_ns - begin_ns <= READING_NS)
+		/* That of many processes takes long by itself, and would again. */
+		if (work.meter.now_ns - begin_ns <= READING_NS + (clock_thread_ns() - begin_cpu_ns))
 			break;
 	}
 	return work;

@@ -45,7 +45,9 @@ static struct {
 	uint64_t late_ns; /* so long leakrec does not run after the next open */
 	bool interrupts;  /* nor after it has read hits for the first time in a while */
 	uint64_t read_ns; /* it did that */
-	uint64_t pace;	  /* that was written */
+	uint64_t work_ns; /* CPU time that reading what was done takes */
+	unsigned int nr_readings;
+	uint64_t pace; /* that was written */
 } at;
 
 static void pass(uint64_t ns)
@@ -66,10 +68,13 @@ static void pass(uint64_t ns)
 
 int clock_gettime(clockid_t clock, struct timespec *ret)
 {
-	*ret = (struct timespec){0};
+	uint64_t ns = 0;
+
 	if (clock == CLOCK_MONOTONIC)
-		*ret = (struct timespec){(time_t)(at.now_ns / 1000000000),
-					 (long)(at.now_ns % 1000000000)};
+		ns = at.now_ns;
+	else if (clock == CLOCK_THREAD_CPUTIME_ID)
+		ns = at.nr_readings * at.work_ns;
+	*ret = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 	return 0;
 }
 
@@ -81,6 +86,8 @@ struct target_table *bpf_recorder_target_table(const struct bpf_recorder *record
 uint64_t process_counts_read(struct process_counts *counts, struct target_table *table,
 			     count_of_process_fn *count_of)
 {
+	at.nr_readings++;
+	pass(at.work_ns);
 	return (uint64_t)at.cpu_ns;
 }
 
@@ -297,6 +304,23 @@ static void an_interrupted_reading_is_repeated(void **state)
 	assert_near(at.pace, 100);
 }
 
+/* Of thousands of processes, that takes long, and would each time. */
+static void a_slow_reading_is_not_repeated(void **state)
+{
+	struct windows windows;
+	unsigned int nr;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		windows = begin(&computing, 3 * GAP_NS);
+		at.work_ns = i * MS;
+		at.nr_readings = 0;
+		window(&windows, 0, WINDOW_NS);
+		if (i)
+			assert_int_equal(at.nr_readings, nr);
+		nr = at.nr_readings;
+	}
+}
+
 /* Hits of the open window are counted in steps: few ones may be none, or look like 32. */
 static void few_hits_do_not_tell_what_the_window_has(void **state)
 {
@@ -323,6 +347,7 @@ int main(void)
 		cmocka_unit_test(a_late_reading_counts_for_itself),
 		cmocka_unit_test(a_window_that_is_over_does_not_count),
 		cmocka_unit_test(an_interrupted_reading_is_repeated),
+		cmocka_unit_test(a_slow_reading_is_not_repeated),
 		cmocka_unit_test(few_hits_do_not_tell_what_the_window_has),
 		cmocka_unit_test(an_idle_program_has_no_pace),
 	};
