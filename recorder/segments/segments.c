@@ -126,17 +126,17 @@ static void note(void *context, const struct perf_event_header *record)
 	segments->out_of_memory |= side_state_note(segments->side, record) != 0;
 }
 
-int segments_start(struct segments *segments)
+void segments_watch(struct segments *segments, struct perf_writer *writer)
 {
-	return segment_keeper_start(segments->keeper);
-}
-
-void segments_watch(struct segments *segments, struct perf_writer *writer, struct held_blocks *held)
-{
-	segments->held = held;
 	segments->writer = writer;
 	perf_writer_keep_head(writer);
 	perf_writer_watch_side(writer, note, segments);
+}
+
+int segments_start(struct segments *segments, struct held_blocks *held)
+{
+	segments->held = held;
+	return segment_keeper_start(segments->keeper);
 }
 
 static int write_sample(const struct segments *segments, uint64_t time_ns, uint64_t lost)

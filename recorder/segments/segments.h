@@ -42,18 +42,15 @@ size_t segments_max_blocks(const struct segments *segments);
 /* Adds the events of the samples to @events, before the header is written. Returns 0 or -ENOMEM. */
 int segments_describe(struct record_events *events, const struct record_config *config);
 
-/*
- * Removes what is beyond the limits, whose room the recording may need. The calling thread still
- * may change users. Returns 0 or a negative errno, reported.
- */
-int segments_start(struct segments *segments);
+/* Before perf_writer_begin(): side records that are written are noted. */
+void segments_watch(struct segments *segments, struct perf_writer *writer);
 
 /*
- * Before perf_writer_begin(): side records that are written are noted. @held, which keeps stacks,
- * gets what is recorded.
+ * Before it, too: removes what is beyond the limits, whose room it may need. @held, which keeps
+ * stacks, gets what is recorded. The calling thread still may change users. Returns 0 or a negative
+ * errno, reported.
  */
-void segments_watch(struct segments *segments, struct perf_writer *writer,
-		    struct held_blocks *held);
+int segments_start(struct segments *segments, struct held_blocks *held);
 
 /*
  * The recording begins: writes the first segment's sample, of process @pid. Returns 0 or the

@@ -134,20 +134,6 @@ static int add_targets(struct session *session)
 	return 0;
 }
 
-/* Removes old segments, which may take long: before the processes have probes. */
-static int start_segments(struct session *session)
-{
-	int err;
-
-	if (!session->segments)
-		return 0;
-	/* The threads that write get the ordinary priority. */
-	privileges_restore_priority(session->priority_before);
-	err = segments_start(session->segments);
-	privileges_raise_priority();
-	return err;
-}
-
 /* Attaches programs or perf events to the processes. They record nothing yet. */
 static int attach(struct session *session)
 {
@@ -296,10 +282,13 @@ static int begin_output(struct session *session)
 	if (err)
 		return err;
 	if (session->segments)
-		segments_watch(session->segments, session->writer, session->held);
-	/* The writing thread gets the ordinary priority. */
+		segments_watch(session->segments, session->writer);
+	/* The threads that write get the ordinary priority. */
 	privileges_restore_priority(session->priority_before);
-	err = perf_writer_begin(session->writer, &session->events, nr_words, words);
+	if (session->segments)
+		err = segments_start(session->segments, session->held);
+	if (!err)
+		err = perf_writer_begin(session->writer, &session->events, nr_words, words);
 	privileges_raise_priority();
 	return err;
 }
@@ -440,8 +429,7 @@ static int start_flight(struct session *session)
 int session_start(struct session *session)
 {
 	static int (*const steps[])(struct session *) = {
-		start_segments,	      attach, prepare_unwinder, begin_output,
-		synthesize_processes, enable,
+		attach, prepare_unwinder, begin_output, synthesize_processes, enable,
 	};
 	int err = 0;
 
