@@ -6,7 +6,7 @@
 #include "common/perf_disk.h"
 #include "common/scope.h"
 #include "probes/elf/analysis_limit.h"
-#include "recorder/target_table/target_table.h"
+#include "recorder/targets/kept_stops.h"
 
 #include <errno.h>
 #include <perf/evlist.h>
@@ -43,32 +43,12 @@ static void handle_tasks(struct rounds *rounds)
 	}
 }
 
-/*
- * The program may have been skipped that notices that another process continues a target. Its mark
- * would let the target stay stopped after the next stop of ours.
- */
-static void check_job_stops(struct rounds *rounds)
-{
-	const struct bpf_recorder *recorder = rounds->reader.recorder;
-	struct target_table *table = backpressure_table(rounds->backpressure);
-	uint64_t nr_skipped;
-
-	if (!recorder || !target_table_keeps_stopped(table))
-		return;
-	nr_skipped = bpf_recorder_nr_skipped(recorder, SKIP_COSTS_STOPS);
-	if (nr_skipped > rounds->nr_stops_skipped)
-		target_table_forget_job_stops(table);
-	rounds->nr_stops_skipped = nr_skipped;
-}
-
 static int drain(struct rounds *rounds)
 {
 	int err;
 
-	if (rounds->backpressure) {
-		check_job_stops(rounds);
+	if (rounds->backpressure)
 		backpressure_begin_round(rounds->backpressure);
-	}
 	err = ring_reader_drain_side(&rounds->reader);
 	if (err)
 		return err;
@@ -116,8 +96,11 @@ int rounds_run(struct rounds *rounds)
 			err = serve_targets(rounds);
 		if (err)
 			return err;
-		if (rounds->backpressure)
+		if (rounds->backpressure) {
 			backpressure_end_round(rounds->backpressure, rounds->most_bytes);
+			kept_stops_tell(backpressure_table(rounds->backpressure),
+					rounds->reader.recorder);
+		}
 	} while (rounds->backpressure && backpressure_wants_round(rounds->backpressure));
 	return 0;
 }

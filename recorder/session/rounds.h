@@ -30,7 +30,6 @@ struct rounds {
 	const struct heap_scan *scan;
 	uint64_t nr_cut_off;	   /* hits at the end that may have no sample: no losses */
 	uint64_t lost_by_programs; /* set by rounds_stop(), with what no record tells */
-	uint64_t nr_stops_skipped; /* SKIP_COSTS_STOPS that are dealt with */
 	int err;		   /* the writer's, while a file was analysed */
 };
 

@@ -10,6 +10,7 @@
 #include "recorder/session/privileges.h"
 #include "recorder/session/record_line.h"
 #include "recorder/session/session_signals.h"
+#include "recorder/targets/kept_stops.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -422,8 +423,10 @@ int session_record(struct session *session)
 
 	init_rounds(session);
 	err = record(session);
-	if (session->backpressure)
+	if (session->backpressure) {
 		backpressure_release(session->backpressure);
+		kept_stops_tell(backpressure_table(session->backpressure), session->recorder);
+	}
 	if (!err)
 		err = tell_doubts(session);
 	finish_err = perf_writer_finish(session->writer, &session->build_ids);

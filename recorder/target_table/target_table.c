@@ -151,21 +151,6 @@ bool target_table_has_stopped(struct target_table *table)
 	return false;
 }
 
-bool target_table_keeps_stopped(struct target_table *table)
-{
-	for (struct target *target = NULL;
-	     table->any_stopped && (target = target_table_next(table, target));)
-		if (target->stopped && target->job_stopped)
-			return true;
-	return false;
-}
-
-void target_table_forget_job_stops(struct target_table *table)
-{
-	for (struct target *target = NULL; (target = target_table_next(table, target));)
-		__atomic_store_n(&target->job_stopped, 0, __ATOMIC_SEQ_CST);
-}
-
 /*
  * True if a debugger has attached to @target. The debugger then continues it: our SIGCONT would
  * undo the debugger's stop. Programs do not mark targets whose tracer has seized them (strace):
@@ -188,7 +173,7 @@ static bool is_debugged(const struct target_table *table, struct target *target)
 }
 
 /* Continues @target if it is marked as stopped. */
-static void continue_target(const struct target_table *table, struct target *target)
+static void continue_target(struct target_table *table, struct target *target)
 {
 	unsigned long long tgid = target->tgid, now_ns = clock_now_ns();
 
@@ -203,8 +188,12 @@ static void continue_target(const struct target_table *table, struct target *tar
 		target->paused_ns += now_ns - target->stopped_ns;
 	target->set_up = 0;
 	__atomic_store_n(&target->stopped, 0, __ATOMIC_SEQ_CST);
-	if (!target->job_stopped)
+	if (!target->job_stopped) {
 		send_signal(table, target, tgid, SIGCONT);
+	} else if (target->kept == TARGET_NOT_KEPT) {
+		target->kept = TARGET_KEPT;
+		__atomic_store_n(&table->any_kept, 1, __ATOMIC_SEQ_CST);
+	}
 	__atomic_store_n(&target->continuing, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -257,6 +246,22 @@ uint64_t target_table_continue_all(struct target_table *table)
 {
 	table->any_stopped = 1;
 	return continue_targets(table, true);
+}
+
+bool target_table_consume_kept(struct target_table *table)
+{
+	return table->any_kept && __atomic_exchange_n(&table->any_kept, 0, __ATOMIC_SEQ_CST);
+}
+
+pid_t target_table_next_kept(struct target_table *table, bool forgets)
+{
+	for (struct target *target = NULL; (target = target_table_next(table, target));) {
+		if (target->kept != TARGET_KEPT)
+			continue;
+		target->kept = forgets ? TARGET_NOT_KEPT : TARGET_KEPT_TOLD;
+		return (pid_t)target->tgid;
+	}
+	return 0;
 }
 
 /* How long a stop of @target may last. */

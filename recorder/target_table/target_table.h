@@ -72,16 +72,6 @@ void target_table_stop(struct target_table *table, struct target *target);
 /* True if a target is marked as stopped. */
 bool target_table_has_stopped(struct target_table *table);
 
-/* True if a target is marked as stopped, and stays so because another process has stopped it, too.
- */
-bool target_table_keeps_stopped(struct target_table *table);
-
-/*
- * Other processes may have continued what they had stopped, unseen: from now on, no target stays
- * stopped for that. One that still should is continued if we have stopped it, too.
- */
-void target_table_forget_job_stops(struct target_table *table);
-
 /*
  * Continues the stopped targets that do not wait for set-up work. Returns how long the longest stop
  * was, in ns, of those because of a full ring.
@@ -90,6 +80,13 @@ uint64_t target_table_continue_ready(struct target_table *table);
 
 /* The same for all stopped targets. Safe in signal handlers. */
 uint64_t target_table_continue_all(struct target_table *table);
+
+/*
+ * True if a target was not continued, because another process has stopped it, too; and forgets it.
+ * Then the caller goes through them: returns one, or 0. It is told of once, or with @forgets again.
+ */
+bool target_table_consume_kept(struct target_table *table);
+pid_t target_table_next_kept(struct target_table *table, bool forgets);
 
 /* Continues the targets whose stop would last too long if it went on until @until_ns. */
 void target_table_continue_overdue(struct target_table *table, uint64_t until_ns);

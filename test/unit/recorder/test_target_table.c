@@ -336,24 +336,6 @@ static void stops_by_others_stay(void **state)
 	end_child(pid);
 }
 
-/* It may be that they have been continued since. */
-static void stops_by_others_can_be_forgotten(void **state)
-{
-	struct target_table *table = *state;
-	pid_t pid;
-	struct target *target = stopped_child(table, &pid);
-
-	table->any_stopped = 1;
-	assert_false(target_table_keeps_stopped(table));
-	target->job_stopped = 1;
-	assert_true(target_table_keeps_stopped(table));
-	target_table_forget_job_stops(table);
-	target_table_continue_all(table);
-	assert_true(has_continued(pid));
-	assert_false(target_table_keeps_stopped(table));
-	end_child(pid);
-}
-
 /* A child with the id @pid that only waits. */
 static pid_t child_with_id(pid_t pid)
 {
@@ -521,7 +503,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_fills_the_rings_for_long_is_told, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(stops_by_others_stay, setup, teardown),
-		cmocka_unit_test_setup_teardown(stops_by_others_can_be_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_later_process_of_the_id_gets_no_signal, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_process_is_continued_without_descriptors, setup,
