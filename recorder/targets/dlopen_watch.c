@@ -331,6 +331,17 @@ static void make_up(struct dlopen_watch *watch, uint64_t end_ns)
 	watch->made_up = watch->begun;
 }
 
+/* Lets the next round continue those that wait: nothing is recorded any more. */
+static void let_go(struct target_table *table)
+{
+	for (struct target *target = NULL; (target = target_table_next(table, target));) {
+		if (!target->has_mapped)
+			continue;
+		target_table_begin_inspection(target);
+		target_table_end_inspection(table, target, true);
+	}
+}
+
 void dlopen_watch_end(struct dlopen_watch *watch)
 {
 	const uint64_t nr_skipped = bpf_recorder_nr_skipped(watch->recorder, SKIP_COSTS_FILES);
@@ -338,6 +349,7 @@ void dlopen_watch_end(struct dlopen_watch *watch)
 		clock_thread_ns() + (watch->recorder->in_windows ? SLICE_NS : LAST_LOOK_NS);
 
 	watch->only_notes = true;
+	let_go(backpressure_table(watch->backpressure));
 	/* The walk that has begun, and one for later skips. */
 	for (int i = 0; i < 2 && watch->made_up.nr_skipped < nr_skipped; i++)
 		make_up(watch, end_ns);
@@ -349,7 +361,7 @@ void dlopen_watch_serve(struct dlopen_watch *watch)
 {
 	uint64_t begin_ns, spent_ns;
 
-	/* At the end of the recording, those that wait are about to be continued. */
+	/* After the end of the recording, those that waited have been let go. */
 	if (watch->only_notes)
 		return;
 	serve_waiting(watch);

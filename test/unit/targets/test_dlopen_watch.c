@@ -331,6 +331,18 @@ static void the_end_links_nothing(void **state)
 	assert_int_equal(nr_looks[4], 3);
 }
 
+/* The last rounds and the writer may take longer than a stop may last. */
+static void none_waits_after_the_end(void **state)
+{
+	struct fixture *fixture = *state;
+	struct target *target = target_table_find(table, FIRST_PID + 1);
+
+	target->stopped = target->set_up = target->has_mapped = table->any_mapped = 1;
+	dlopen_watch_end(&fixture->watch);
+	assert_false(target_waits(target));
+	assert_int_equal(table->any_stopped, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +355,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_has_gone_is_not_looked_at, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(not_all_have_an_entry, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_end_links_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(none_waits_after_the_end, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
