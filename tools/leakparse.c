@@ -284,6 +284,12 @@ static int find_peak(const struct leakparse_options *options, struct progress *p
 	analysis.progress = progress;
 	if (!err)
 		err = analysis_read(&analysis, options->inputs, options->nr_inputs);
+	if (!err && analysis_is_in_windows(&analysis)) {
+		diag_error(
+			"the recording is in windows: when most was held, which --at peak needs, is "
+			"not known; --summary estimates what is held for each cause");
+		err = -ENODATA;
+	}
 	if (!options->nr_inputs && lseek(STDIN_FILENO, 0, SEEK_SET) < 0)
 		err = -errno;
 	analysis_deinit(&analysis);

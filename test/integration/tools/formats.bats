@@ -118,10 +118,15 @@ END
 	run -2 "$BUILD_DIR/bin/leakparse" --format massif --min-age 1 -i /dev/null
 }
 
-@test "formats: massif is refused where only windows were observed" {
+@test "formats: massif and --at peak are refused where only windows were observed" {
 	run -1 "$BUILD_DIR/bin/leakparse" --format massif -i "$BATS_FILE_TMPDIR/windows.data" -o "$BATS_TEST_TMPDIR/massif.out"
 	[[ $output == "leakparse: the recording is in windows: what was held over time, "*", is not known; "* ]]
 	[[ ! -e $BATS_TEST_TMPDIR/massif.out ]]
+	for format in leaks html; do
+		run -1 "$BUILD_DIR/bin/leakparse" --format "$format" --at peak -i "$BATS_FILE_TMPDIR/windows.data" -o "$BATS_TEST_TMPDIR/peak.out"
+		[[ $output == "leakparse: the recording is in windows: when most was held, "*", is not known; "* ]]
+		[[ ! -e $BATS_TEST_TMPDIR/peak.out ]]
+	done
 }
 
 @test "formats: heaptrack_print reads heaptrack's data" {
