@@ -233,3 +233,9 @@ void diag_output_failed(const char *what, int err)
 	if (err != EPIPE)
 		diag_error("cannot write %s: %s", what, strerror(err));
 }
+
+void diag_keep_output_error(FILE *out, int *first)
+{
+	if (ferror(out) && !*first)
+		*first = errno ? errno : EIO;
+}

@@ -39,6 +39,11 @@ void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 void diag_output_failed(const char *what, int err);
 /*
+ * Keeps in *@first, which is 0 at first, why @out could not be written. To be called after each
+ * group of writes, with errno 0 before it: a later flush has nothing left that could fail.
+ */
+void diag_keep_output_error(FILE *out, int *first);
+/*
  * If @err (EPERM or EACCES, with any sign) says that a right is missing, returns "; " and advice,
  * which depends on whether this is root already, and on kernel lockdown. Else returns "".
  */

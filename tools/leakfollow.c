@@ -149,10 +149,12 @@ static void on_change(void *context, const struct heap_change *change)
 	follow->refcount += change->enters ? 1 : -1;
 	follow->entered += change->enters;
 	follow->exited += !change->enters;
+	errno = 0;
 	printf("%s %" PRId64 " ", change->enters ? "enter" : "exit", follow->refcount);
 	leaks_write_columns(stdout, &follow->analysis, &change->block, &change->op);
 	putchar('\n');
 	leaks_write_stack(stdout, &follow->analysis, change->op.stack_id, 0);
+	diag_keep_output_error(stdout, &follow->write_errno);
 }
 
 /* Returns whether the operations can no longer be written: their reader has gone, perhaps. */
@@ -161,9 +163,8 @@ static int flush_operations(void *context)
 	struct follow *follow = context;
 
 	errno = 0;
-	/* The cause is gone with the next call. */
-	if ((fflush(stdout) || ferror(stdout)) && !follow->write_errno)
-		follow->write_errno = errno ? errno : EIO;
+	fflush(stdout);
+	diag_keep_output_error(stdout, &follow->write_errno);
 	return follow->write_errno != 0;
 }
 

@@ -68,15 +68,17 @@ static void on_interval(void *context, const struct interval *interval)
 				    ? report->limit
 				    : interval->nr_changes,
 	};
-	int err = writer->write ? writer->write(writer->context, report->out, &diff)
-				: write_changes(report->out, &diff);
+	int err;
 
+	errno = 0;
+	err = writer->write ? writer->write(writer->context, report->out, &diff)
+			    : write_changes(report->out, &diff);
 	if (!report->err)
 		report->err = err;
 	report->nr++;
-	/* The cause is gone with the next call. */
-	if (fflush(report->out) && !report->write_errno)
-		report->write_errno = errno;
+	diag_keep_output_error(report->out, &report->write_errno);
+	fflush(report->out);
+	diag_keep_output_error(report->out, &report->write_errno);
 }
 
 int diff_report_init(struct diff_report *report, const struct analysis *analysis, FILE *out,
@@ -120,7 +122,7 @@ int diff_report_tick(void *context)
 {
 	const struct diff_report *report = context;
 
-	return report->write_errno || ferror(report->out);
+	return report->write_errno != 0;
 }
 
 int diff_report_finish(struct diff_report *report)
@@ -134,11 +136,9 @@ int diff_report_finish(struct diff_report *report)
 		return err;
 	}
 	errno = 0;
-	if (fflush(report->out) || ferror(report->out)) {
-		if (!report->write_errno)
-			report->write_errno = errno ? errno : EIO;
-		err = -report->write_errno;
+	fflush(report->out);
+	diag_keep_output_error(report->out, &report->write_errno);
+	if (report->write_errno)
 		diag_output_failed("the changes", report->write_errno);
-	}
-	return err;
+	return -report->write_errno;
 }

@@ -162,6 +162,19 @@ exceeds() {
 	grep -q 'cannot write the changes: No space left on device' messages
 }
 
+# Without a buffer, no write that failed is left for the flush that follows: as if it were the last that fits in.
+@test "watch: why the output cannot be written is kept" {
+	local status=0
+
+	allocations answer 0 2 5 1000 | recording >text
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0 # stdbuf preloads
+	stdbuf -o0 "$BIN/leakfollow" --size 1000 text >/dev/full 2>messages || status=$?
+	assert_equal "leakfollow" "$status $(cat messages)" \
+		"1 leakfollow: cannot write the operations: No space left on device"
+	stdbuf -o0 "$BIN/leakparse" --diff text >/dev/full 2>messages || true
+	grep -qx 'leakparse: cannot write the changes: No space left on device' messages
+}
+
 @test "watch: a process that is being recorded" {
 	local status=0
 
