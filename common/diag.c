@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -238,4 +239,11 @@ void diag_keep_output_error(FILE *out, int *first)
 {
 	if (ferror(out) && !*first)
 		*first = errno ? errno : EIO;
+}
+
+bool diag_output_is_left(FILE *out)
+{
+	struct pollfd output = {.fd = fileno(out)};
+
+	return poll(&output, 1, 0) == 1 && (output.revents & POLLERR);
 }

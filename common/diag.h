@@ -43,6 +43,8 @@ void diag_output_failed(const char *what, int err);
  * group of writes, with errno 0 before it: a later flush has nothing left that could fail.
  */
 void diag_keep_output_error(FILE *out, int *first);
+/* If @out is a pipe, whether its reader has gone, which else only a write would tell. */
+bool diag_output_is_left(FILE *out);
 /*
  * If @err (EPERM or EACCES, with any sign) says that a right is missing, returns "; " and advice,
  * which depends on whether this is root already, and on kernel lockdown. Else returns "".

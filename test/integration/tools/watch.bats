@@ -149,6 +149,42 @@ exceeds() {
 	assert_equal "messages" "$(cat messages)" ""
 }
 
+# Only others come when the reader has gone, and the stream stays open.
+@test "watch: what has nothing to write ends with its reader, too" {
+	local status=0 head follow
+
+	allocations answer 0 0.05 200 1000 >first
+	allocations other 0.1 60 10 2000 >others
+	mkfifo stream operations
+	exec 8<>stream
+	timeout 60 head -n 1 <operations >shown 3>&- 8>&- &
+	head=$!
+	timeout 60 "$BIN/leakfollow" --size 1000 <stream >operations 2>messages 3>&- 8>&- &
+	follow=$!
+	{ cat first && head -n 5 others; } | recording >stream
+	wait "$head"
+	tail -n +6 others | recording >stream 2>/dev/null 3>&- 8>&- &
+	wait "$follow" || status=$?
+	exec 8>&-
+	assert_equal "status" "$status" 1
+	assert_equal "messages" "$(cat messages)" ""
+}
+
+# The header stays in the buffer until the first hour is over.
+@test "watch: leakparse --every ends with its reader" {
+	local status=0
+
+	allocations answer 0 60 10 1000 | recording >text
+	mkfifo stream changes
+	exec 7<>changes 8<>stream
+	exec 9>changes 7>&-
+	cat text >stream 2>/dev/null 3>&- 8>&- 9>&- &
+	timeout 60 "$BIN/leakparse" --every 1h <stream >&9 2>messages 3>&- 8>&- || status=$?
+	exec 8>&- 9>&-
+	assert_equal "status" "$status" 1
+	assert_equal "messages" "$(cat messages)" ""
+}
+
 @test "watch: leakparse --every ends when it cannot write" {
 	local status=0
 
