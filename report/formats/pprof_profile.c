@@ -274,7 +274,7 @@ int pprof_profile_add(struct pprof_profile *profile, struct stack_store *store, 
 	if (sample)
 		pprof__sample__init(sample);
 	if (!err)
-		err = named_stack_load(stack, store, stack_id);
+		err = named_stack_load_frames(stack, store, stack_id);
 	if (err)
 		return err;
 	sample->location_id = calloc(stack->nr + 1, sizeof(*sample->location_id));

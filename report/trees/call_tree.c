@@ -258,7 +258,7 @@ int call_tree_add_frames(struct call_tree *tree, const char *group,
 int call_tree_add(struct call_tree *tree, const char *group, struct stack_store *store,
 		  uint32_t stack_id, const struct call_weights *weights)
 {
-	int err = named_stack_load(&tree->stack, store, stack_id);
+	int err = named_stack_load_frames(&tree->stack, store, stack_id);
 
 	return err ? err
 		   : call_tree_add_frames(tree, group, tree->stack.frames, tree->stack.nr, weights);

@@ -149,6 +149,11 @@ END
 	grep -F 's=0(=a;b <script>"#(1)\x5c\x0a\xff,%s.so+0x3030)' <<<"$output"
 	run -0 go tool pprof -top "$BATS_TEST_TMPDIR/x.pb.gz"
 	grep -E '^ +60\.50kB +100% .* libc\.so\.6\+0x800$' <<<"$output"
+	# Blocks without a stack are not left out.
+	"$BUILD_DIR/test/unit/test_report_formats" "$BATS_TEST_TMPDIR/no_stack.data" no-stack
+	"$BUILD_DIR/bin/leakparse" -i "$BATS_TEST_TMPDIR/no_stack.data" --format pprof -o "$BATS_TEST_TMPDIR/no_stack.pb.gz"
+	run -0 go tool pprof -top "$BATS_TEST_TMPDIR/no_stack.pb.gz"
+	grep -E '^ +20kB .* \(no stack\)$' <<<"$output"
 	# It is not written to a terminal.
 	run -1 script -qec "'$BUILD_DIR/bin/leakparse' -i '$BATS_FILE_TMPDIR/perf.data' --format pprof" /dev/null
 	[[ $output == *"not for a terminal"* ]]

@@ -228,11 +228,15 @@ static void blocks_without_a_stack_have_a_function(void **state)
 		{"gprof2dot", "{\"name\":\"(no stack)\"}", "\"cost\":[20480,1]}"},
 		{"callgrind", ") (no stack)\n0 20480 1\n", "summary: 20504 2\n"},
 		{"heaptrack", "s (no stack)\n", "a 5000 "},
+		{"massif", " n0: 20480 0x0: (no stack)\n", "mem_heap_B=20504\n"},
+		{"tree", "(no stack)\n", ""},
 	};
+
+	const struct tree_options options = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		_cleanup_free_ char *text =
-			format_text(make_mapping_without_stack(), formats[i].name, NULL);
+			format_text(make_mapping_without_stack(), formats[i].name, &options);
 
 		assert_non_null(strstr(text, formats[i].function));
 		assert_non_null(strstr(text, formats[i].amount));
@@ -479,7 +483,8 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1) {
-		struct perf_data_writer *writer = make_recording(true);
+		struct perf_data_writer *writer =
+			argc > 2 ? make_mapping_without_stack() : make_recording(true);
 		int fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		int err = fd < 0 ? -1 : perf_data_write(writer, PERF_DATA_FILE, fd);
 
