@@ -65,7 +65,7 @@ static int open_picture(const char *path)
 				: output_file_open(path);
 }
 
-/* Opens the file when there is a picture for it: a failure leaves the old one. */
+/* Opens the file when there is a picture for it: if gnuplot fails, the old one stays. */
 static int draw_picture(const struct plot_drawing *drawing)
 {
 	_cleanup_close_ int fd = -1;
