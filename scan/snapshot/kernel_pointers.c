@@ -94,7 +94,8 @@ static int read_descriptors(struct snapshot *snapshot, pid_t thread, uint64_t en
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
 
 		link[len > 0 ? len : 0] = '\0';
-		if (len < 0 && entry->d_name[0] != '.')
+		/* A path of more than 4,095 bytes is that of a file or directory. */
+		if (len < 0 && errno != ENAMETOOLONG && entry->d_name[0] != '.')
 			note_unread(snapshot, errno, "open files");
 		if (strcmp(link, "anon_inode:[eventpoll]") == 0)
 			err = read_epoll(snapshot, thread, (int)strtol(entry->d_name, NULL, 10),

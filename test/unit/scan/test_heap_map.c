@@ -8,12 +8,15 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -206,6 +209,34 @@ static void pointers_that_are_not_read_are_said(void **state)
 	close(epoll);
 }
 
+/* Nobody can read its link. */
+static void an_open_file_with_a_long_path_is_no_pointer(void **state)
+{
+	char top[] = "/tmp/heap_map-XXXXXX", name[NAME_MAX + 1] = {0};
+	struct epoll_event event = {.events = EPOLLIN};
+	int epoll = epoll_create1(0), watched = eventfd(0, 0), here, fd, depth = 0;
+	const char *unread;
+
+	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, watched, &event), 0);
+	assert_non_null(mkdtemp(top));
+	here = open(".", O_PATH | O_DIRECTORY);
+	assert_int_equal(chdir(top), 0);
+	memset(name, 'd', NAME_MAX);
+	for (; depth * NAME_MAX < PATH_MAX; depth++)
+		assert_true(mkdir(name, 0700) == 0 && chdir(name) == 0);
+	fd = open(".", O_RDONLY | O_DIRECTORY);
+	unread = unread_with(0);
+	close(fd);
+	for (; depth > 0; depth--)
+		assert_true(chdir("..") == 0 && rmdir(name) == 0);
+	assert_int_equal(fchdir(here), 0);
+	close(here);
+	rmdir(top);
+	close(watched);
+	close(epoll);
+	assert_null(unread);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +247,7 @@ int main(void)
 		cmocka_unit_test(lines_of_the_kernel_hold_pointers),
 		cmocka_unit_test(devices_are_told_by_their_names),
 		cmocka_unit_test(pointers_that_are_not_read_are_said),
+		cmocka_unit_test(an_open_file_with_a_long_path_is_no_pointer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
