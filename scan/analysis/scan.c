@@ -65,8 +65,10 @@ static void name_unseen(struct scan *scan)
 	add_unseen(scan, snapshot->unseen.nr_fuse, "FUSE device", "FUSE devices");
 	add_unseen(scan, snapshot->unseen.nr_displays, "display device", "display devices");
 	add_unseen(scan, snapshot->unseen.nr_usb, "USB device", "USB devices");
-	add_unseen(scan, snapshot->unseen.nr_threads, "thread's descriptors",
-		   "threads' descriptors");
+	if (snapshot->unseen.pipes_and_sockets)
+		add_unseen_text(scan, "pipes and sockets");
+	if (snapshot->unseen.own_descriptors)
+		add_unseen_text(scan, "threads' own descriptors");
 	if (snapshot->unseen.timers)
 		add_unseen_text(scan, "timers");
 }

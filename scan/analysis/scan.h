@@ -34,7 +34,7 @@ struct scan {
 	bool may_say_lost;
 	char why_not[192];
 	/* "2 pipes with unread bytes": where the only pointer to a lost block may be; or "". */
-	char unseen[192];
+	char unseen[256];
 	struct scan_class_total totals[REACH_NR_CLASSES];
 	uint64_t nr_hidden; /* blocks whose address is stored in another form only */
 };

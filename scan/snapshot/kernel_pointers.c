@@ -75,10 +75,10 @@ static int read_epoll(struct snapshot *snapshot, pid_t thread, int fd, uint64_t 
 	return err;
 }
 
-static int read_descriptors(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
+static int read_descriptors(struct unseen_search *search, pid_t thread, uint64_t end_ns)
 {
+	struct snapshot *snapshot = search->snapshot;
 	_cleanup_closedir_ DIR *dir = NULL;
-	struct unseen_search unseen;
 	struct dirent *entry;
 	char path[32], link[PATH_MAX];
 	int err = 0;
@@ -89,29 +89,28 @@ static int read_descriptors(struct snapshot *snapshot, pid_t thread, uint64_t en
 		note_unread(snapshot, errno, "open files");
 		return 0;
 	}
-	unseen_search_init(&unseen, snapshot, thread, dirfd(dir));
+	unseen_search_begin(search, thread, dirfd(dir));
 	while (!err && (entry = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
+		int fd = (int)strtol(entry->d_name, NULL, 10);
 
 		link[len > 0 ? len : 0] = '\0';
 		/* A path of more than 4,095 bytes is that of a file or directory. */
 		if (len < 0 && errno != ENAMETOOLONG && entry->d_name[0] != '.')
 			note_unread(snapshot, errno, "open files");
-		if (strcmp(link, "anon_inode:[eventpoll]") == 0)
-			err = read_epoll(snapshot, thread, (int)strtol(entry->d_name, NULL, 10),
-					 end_ns);
-		else
-			unseen_search_add(&unseen, entry->d_name, link);
+		if (strcmp(link, "anon_inode:[eventpoll]") != 0)
+			unseen_search_add(search, entry->d_name, link);
+		else if (!unseen_search_knows(search, fd))
+			err = read_epoll(snapshot, thread, fd, end_ns);
 		if (!err && clock_now_ns() >= end_ns)
 			err = -ETIMEDOUT;
 	}
-	unseen_search_finish(&unseen);
 	return err;
 }
 
-static int read_timers(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
+static int read_timers(struct snapshot *snapshot, uint64_t end_ns)
 {
-	_cleanup_fclose_ FILE *timers = proc_file_open(thread, "timers");
+	_cleanup_fclose_ FILE *timers = proc_file_open(living_thread(snapshot->pid), "timers");
 	uint64_t value;
 	char line[256];
 	int id = 0, err = 0;
@@ -127,9 +126,28 @@ static int read_timers(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
 	return err;
 }
 
-/* The descriptors of threads that do not have those of @first: after unshare(CLONE_FILES). */
-static int read_other_tables(struct snapshot *snapshot, pid_t first, uint64_t end_ns)
+/* True if the table of descriptors that @thread has needs no reading, or is not known. */
+static bool is_read(struct unseen_search *search, pid_t thread)
 {
+	for (size_t i = 0; i < search->nr_tables; i++) {
+		pid_t other = search->tables[i].thread;
+		/* A process with one thread need not be asked where that is refused. */
+		long order =
+			other == thread ? 0 : syscall(SYS_kcmp, other, thread, KCMP_FILES, 0, 0);
+
+		if (order < 0 && errno != ESRCH)
+			search->snapshot->unseen.own_descriptors = true;
+		if (order <= 0)
+			return true;
+	}
+	/* One that has ended has none. */
+	return !living_thread_has_memory(thread);
+}
+
+/* The descriptors of threads that do not have those of the first: after unshare(CLONE_FILES). */
+static int read_other_tables(struct unseen_search *search, uint64_t end_ns)
+{
+	struct snapshot *snapshot = search->snapshot;
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct dirent *entry;
 	char path[32];
@@ -139,18 +157,15 @@ static int read_other_tables(struct snapshot *snapshot, pid_t first, uint64_t en
 	dir = opendir(path);
 	if (!dir)
 		note_unread(snapshot, errno, "threads' open files");
-	while (dir && !err && (entry = readdir(dir))) {
+	while (dir && !err && !snapshot->unseen.own_descriptors && (entry = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		long order;
 
-		if (tid <= 0 || tid == first)
-			continue;
-		order = syscall(SYS_kcmp, first, tid, KCMP_FILES, 0, 0);
-		if (order < 0 && errno != ESRCH)
-			snapshot->unseen.nr_threads++;
-		/* One that has ended has none. */
-		if (order > 0 && living_thread_has_memory(tid))
-			err = read_descriptors(snapshot, tid, end_ns);
+		if (tid > 0 && !is_read(search, tid)) {
+			if (search->nr_tables < UNSEEN_MAX_TABLES)
+				err = read_descriptors(search, tid, end_ns);
+			else
+				snapshot->unseen.own_descriptors = true;
+		}
 		if (!err && clock_now_ns() >= end_ns)
 			err = -ETIMEDOUT;
 	}
@@ -159,10 +174,13 @@ static int read_other_tables(struct snapshot *snapshot, pid_t first, uint64_t en
 
 int kernel_pointers_read(struct snapshot *snapshot, uint64_t end_ns)
 {
-	pid_t thread = living_thread(snapshot->pid);
-	int err = read_descriptors(snapshot, thread, end_ns);
+	struct unseen_search search;
+	int err;
 
+	unseen_search_init(&search, snapshot);
+	err = read_descriptors(&search, living_thread(snapshot->pid), end_ns);
 	if (!err)
-		err = read_other_tables(snapshot, thread, end_ns);
-	return err ? err : read_timers(snapshot, thread, end_ns);
+		err = read_other_tables(&search, end_ns);
+	unseen_search_finish(&search);
+	return err ? err : read_timers(snapshot, end_ns);
 }

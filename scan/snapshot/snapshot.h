@@ -68,11 +68,13 @@ struct unread_memory {
 	bool is_late;	  /* there was no time */
 };
 
-/* unseen_places.h; counts. */
+/* unseen_places.h */
 struct unseen_places {
 	size_t nr_pipes, nr_sockets, nr_io_urings, nr_fuse, nr_displays, nr_usb;
-	size_t nr_threads; /* whose descriptors could not be looked at; most have the same */
-	bool timers;	   /* the kernel does not show them */
+	/* What could not be looked at: */
+	bool pipes_and_sockets; /* not all of them */
+	bool own_descriptors;	/* of threads; most have none */
+	bool timers;		/* the kernel does not show them */
 };
 
 struct snapshot {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,22 +24,34 @@
 
 struct pipe_end {
 	unsigned long long pipe;
-	int fd;
+	int pid_fd, fd;
 	bool can_read, can_write;
 };
 
-void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot, pid_t thread,
-			int dir_fd)
+void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot)
 {
-	unsigned flags = thread == snapshot->pid ? 0 : PIDFD_THREAD;
+	*ret = (struct unseen_search){.snapshot = snapshot};
+}
 
-	*ret = (struct unseen_search){
-		.snapshot = snapshot,
-		.dir_fd = dir_fd,
-		.pid_fd = (int)syscall(SYS_pidfd_open, thread, flags),
-	};
-	if (ret->pid_fd < 0 && errno != ESRCH)
-		snapshot->unseen.nr_threads++;
+void unseen_search_begin(struct unseen_search *search, pid_t thread, int dir_fd)
+{
+	struct descriptor_table *table = &search->tables[search->nr_tables++];
+	unsigned flags = thread == search->snapshot->pid ? 0 : PIDFD_THREAD;
+
+	*table = (struct descriptor_table){thread, (int)syscall(SYS_pidfd_open, thread, flags)};
+	search->dir_fd = dir_fd;
+	if (table->pid_fd < 0 && errno != ESRCH)
+		search->snapshot->unseen.pipes_and_sockets = true;
+}
+
+bool unseen_search_knows(const struct unseen_search *search, int fd)
+{
+	const struct descriptor_table *last = &search->tables[search->nr_tables - 1];
+
+	for (const struct descriptor_table *table = search->tables; table < last; table++)
+		if (syscall(SYS_kcmp, table->thread, last->thread, KCMP_FILE, fd, fd) == 0)
+			return true;
+	return false;
 }
 
 /*
@@ -46,15 +59,23 @@ void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot, pi
  * machine: with cgroup v1, the kernel takes a socket's class for packets from who gets it so
  * (net/core/scm.c and fs/file.c of Linux 6.1, __receive_sock()).
  */
-static int share(const struct unseen_search *search, int fd)
+static int share(const struct unseen_search *search, int pid_fd, int fd)
 {
-	return (int)syscall(SYS_pidfd_getfd, search->pid_fd, fd, 0);
+	int shared = pid_fd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pid_fd, fd, 0);
+
+	/* Docker's default profile allows it only with CAP_SYS_PTRACE. */
+	if (pid_fd >= 0 && shared < 0 && errno != EBADF && errno != ESRCH)
+		search->snapshot->unseen.pipes_and_sockets = true;
+	return shared;
 }
 
 /* To ask for the number of bytes would wait for a lock, which others may hold for ever. */
-static bool pipe_has_bytes(const struct unseen_search *search, int fd)
+static bool pipe_has_bytes(const struct unseen_search *search, const struct pipe_end *reader)
 {
-	struct pollfd end = {.fd = share(search, fd), .events = POLLIN};
+	struct pollfd end = {
+		.fd = share(search, reader->pid_fd, reader->fd),
+		.events = POLLIN,
+	};
 	bool has_bytes;
 
 	if (end.fd < 0)
@@ -73,7 +94,7 @@ static bool made_by_process(const struct unseen_search *search, pid_t pid)
 /* True if the process has made both ends, and what it has sent to this one is still there. */
 static bool socket_has_bytes(const struct unseen_search *search, int fd)
 {
-	int shared = share(search, fd), nr_bytes = 0;
+	int shared = share(search, search->tables[search->nr_tables - 1].pid_fd, fd), nr_bytes = 0;
 	struct ucred peer = {0};
 	socklen_t size = sizeof(peer);
 	bool has_bytes;
@@ -108,6 +129,7 @@ static void add_pipe_end(struct unseen_search *search, const char *name, unsigne
 		return;
 	search->ends[search->nr_ends++] = (struct pipe_end){
 		pipe,
+		search->tables[search->nr_tables - 1].pid_fd,
 		(int)strtol(name, NULL, 10),
 		link.st_mode & S_IRUSR,
 		link.st_mode & S_IWUSR,
@@ -115,36 +137,36 @@ static void add_pipe_end(struct unseen_search *search, const char *name, unsigne
 }
 
 /* Only by the name: a look at a file may wait for its server. A chroot has a /dev of its own. */
-static void count_by_name(struct unseen_places *unseen, const char *link)
+static size_t *place_by_name(struct unseen_places *unseen, const char *link)
 {
 	if (strcmp(link, "anon_inode:[io_uring]") == 0)
-		unseen->nr_io_urings++;
-	else if (strstr(link, "/dev/fuse") || strstr(link, "/dev/cuse"))
-		unseen->nr_fuse++;
-	else if (strstr(link, "/dev/dri/card"))
-		unseen->nr_displays++;
-	else if (strstr(link, "/dev/bus/usb/"))
-		unseen->nr_usb++;
+		return &unseen->nr_io_urings;
+	if (strstr(link, "/dev/fuse") || strstr(link, "/dev/cuse"))
+		return &unseen->nr_fuse;
+	if (strstr(link, "/dev/dri/card"))
+		return &unseen->nr_displays;
+	return strstr(link, "/dev/bus/usb/") ? &unseen->nr_usb : NULL;
 }
 
 void unseen_search_add(struct unseen_search *search, const char *name, const char *link)
 {
 	struct unseen_places *unseen = &search->snapshot->unseen;
+	size_t *place = place_by_name(unseen, link);
 	bool is_socket = strncmp(link, "socket:[", 8) == 0;
-	unsigned long long pipe;
+	int fd = (int)strtol(name, NULL, 10);
+	unsigned long long pipe = 0;
 
-	count_by_name(unseen, link);
-	if (search->pid_fd < 0 || search->nr_looks >= MAX_LOOKS)
+	if (!place && !is_socket && sscanf(link, "pipe:[%llu]", &pipe) != 1)
 		return;
-	if (is_socket) {
-		search->nr_looks++;
-		if (is_unix_socket(search, name) &&
-		    socket_has_bytes(search, (int)strtol(name, NULL, 10)))
-			unseen->nr_sockets++;
-	} else if (sscanf(link, "pipe:[%llu]", &pipe) == 1) {
-		search->nr_looks++;
+	if ((!place && search->nr_looks >= MAX_LOOKS) || unseen_search_knows(search, fd))
+		return;
+	search->nr_looks += !place;
+	if (place)
+		++*place;
+	else if (!is_socket)
 		add_pipe_end(search, name, pipe);
-	}
+	else if (is_unix_socket(search, name) && socket_has_bytes(search, fd))
+		unseen->nr_sockets++;
 }
 
 static int compare_ends(const void *a, const void *b)
@@ -159,20 +181,19 @@ void unseen_search_finish(struct unseen_search *search)
 	if (search->nr_ends)
 		qsort(search->ends, search->nr_ends, sizeof(*search->ends), compare_ends);
 	for (size_t i = 0, next; i < search->nr_ends; i = next) {
+		const struct pipe_end *ends = search->ends, *reader = NULL;
 		bool can_write = false;
-		int reader = -1;
 
-		for (next = i;
-		     next < search->nr_ends && search->ends[next].pipe == search->ends[i].pipe;
-		     next++) {
-			can_write |= search->ends[next].can_write;
-			if (search->ends[next].can_read)
-				reader = search->ends[next].fd;
+		for (next = i; next < search->nr_ends && ends[next].pipe == ends[i].pipe; next++) {
+			can_write |= ends[next].can_write;
+			if (ends[next].can_read)
+				reader = &ends[next];
 		}
-		if (can_write && reader >= 0 && pipe_has_bytes(search, reader))
+		if (can_write && reader && pipe_has_bytes(search, reader))
 			search->snapshot->unseen.nr_pipes++;
 	}
 	free(search->ends);
-	if (search->pid_fd >= 0)
-		close(search->pid_fd);
+	for (size_t i = 0; i < search->nr_tables; i++)
+		if (search->tables[i].pid_fd >= 0)
+			close(search->tables[i].pid_fd);
 }

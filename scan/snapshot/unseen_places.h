@@ -11,20 +11,33 @@
 
 #include "scan/snapshot/snapshot.h"
 
-/* Of a thread's descriptors, while they are listed. */
+#define UNSEEN_MAX_TABLES 64
+
+/* A table of descriptors: after unshare(CLONE_FILES), a thread has one of its own. */
+struct descriptor_table {
+	pid_t thread; /* one of those that have it */
+	int pid_fd;
+};
+
+/* Of a process's descriptors, while they are listed. */
 struct unseen_search {
 	struct snapshot *snapshot;
-	int dir_fd; /* /proc/TID/fd; the caller's */
-	int pid_fd;
+	int dir_fd; /* /proc/TID/fd of the last table; the caller's */
+	struct descriptor_table tables[UNSEEN_MAX_TABLES];
+	size_t nr_tables;
 	struct pipe_end *ends;
 	size_t nr_ends, nr_looks;
 };
 
-/* Of those of @thread. */
-void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot, pid_t thread,
-			int dir_fd);
+void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot);
 
-/* Takes descriptor @name of the process, which is a link to @link. */
+/* Goes on with the table of @thread; there must be room for it. */
+void unseen_search_begin(struct unseen_search *search, pid_t thread, int dir_fd);
+
+/* True if an earlier table has the same open file as the last one's @fd. */
+bool unseen_search_knows(const struct unseen_search *search, int fd);
+
+/* Takes descriptor @name of the last table, which is a link to @link. */
 void unseen_search_add(struct unseen_search *search, const char *name, const char *link);
 
 /* Counts what was found, in the snapshot. */

@@ -97,7 +97,7 @@ scan_core() {
 	start_reach reach_kernel
 	places=$(sed -n 's/^truth not-seen //p' truth)
 	leakscan --blocks >blocks
-	for name in in-pipe in-socket in-socket-of-ended signal-stack; do
+	for name in in-pipe in-pipe-between-tables in-socket in-socket-of-ended signal-stack; do
 		read -r _ _ _ address < <(grep "^case $name " truth)
 		grep -qE "^lost [0-9]+ $address " blocks
 	done

@@ -4,7 +4,7 @@
  * kind leakscan must say that it cannot look. With an argument, the io_uring is mapped, and its
  * descriptor closed.
  */
-#include "reach.h"
+#include "threads.h"
 
 #include <fcntl.h>
 #include <linux/aio_abi.h>
@@ -69,6 +69,27 @@ static REACH_CASE void signal_stack(void)
 		abort();
 }
 
+/* Of this pipe, a thread has the one end, and the others have the other. */
+static int halves[2];
+
+/* A copy of what the process has. */
+static REACH_CASE void *has_own_table(void *unused)
+{
+	if (unshare(CLONE_FILES) || close(halves[0]))
+		abort();
+	sleep_for_ever();
+	return unused;
+}
+
+static REACH_CASE void pipe_between_tables(void)
+{
+	if (pipe(halves))
+		abort();
+	send_block("in-pipe-between-tables", halves[1]);
+	start_and_wait(has_own_table);
+	close(halves[1]);
+}
+
 /* Not everywhere are they allowed. A FUSE server has the handles of open files in the kernel. */
 static REACH_CASE void requests(bool close_ring)
 {
@@ -76,7 +97,6 @@ static REACH_CASE void requests(bool close_ring)
 	aio_context_t context = 0;
 	int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
 	bool has_aio = syscall(SYS_io_setup, 1, &context) == 0;
-
 	bool has_fuse = open("/dev/fuse", O_RDWR) >= 0;
 
 	/* As io_uring_close_ring_fd() does. */
@@ -86,19 +106,23 @@ static REACH_CASE void requests(bool close_ring)
 			abort();
 		close(ring);
 	}
-	printf("truth not-seen 1 pipe with unread bytes, 2 sockets with unread bytes%s%s%s\n",
+	printf("truth not-seen 2 pipes with unread bytes, 2 sockets with unread bytes%s%s%s%s\n",
 	       ring >= 0 ? ", 1 io_uring" : "", has_aio ? ", 1 AIO context" : "",
-	       has_fuse ? ", 1 FUSE device" : "");
+	       has_fuse ? ", 1 FUSE device" : "",
+	       /* Before Linux 6.9, what is the thread's cannot be shared. */
+	       syscall(SYS_pidfd_open, gettid(), O_EXCL) < 0 ? ", pipes and sockets" : "");
 }
 
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
+	sem_init(&ready, 0, 0);
 	pipes();
 	sockets();
 	sockets_of_ended();
 	signal_stack();
 	requests(argc > 1);
+	pipe_between_tables();
 	wait_for_line();
 	(void)argv;
 	return 0;

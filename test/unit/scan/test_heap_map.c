@@ -10,13 +10,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -163,9 +171,11 @@ static void devices_are_told_by_their_names(void **state)
 		"anon_inode:inotify",
 	};
 	struct snapshot snapshot;
-	struct unseen_search search = {.snapshot = &snapshot, .dir_fd = -1, .pid_fd = -1};
+	struct unseen_search search;
 
 	snapshot_init(&snapshot);
+	unseen_search_init(&search, &snapshot);
+	unseen_search_begin(&search, getpid(), -1);
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
 		unseen_search_add(&search, "3", links[i]);
 	unseen_search_finish(&search);
@@ -237,6 +247,114 @@ static void an_open_file_with_a_long_path_is_no_pointer(void **state)
 	assert_null(unread);
 }
 
+#define NR_THREADS 100
+
+static pthread_barrier_t tables_are_made, tables_are_read;
+
+static void *has_table(void *has_own)
+{
+	if (has_own && unshare(CLONE_FILES))
+		abort();
+	pthread_barrier_wait(&tables_are_made);
+	pthread_barrier_wait(&tables_are_read);
+	return NULL;
+}
+
+/*
+ * Of a process with two epolls: one that all threads have, and one that the first thread's table
+ * has not.
+ */
+static void read_tables(struct snapshot *snapshot, bool have_own)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int epolls[] = {epoll_create1(0), epoll_create1(0)}, watched = eventfd(0, 0);
+	pthread_t threads[NR_THREADS];
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(epoll_ctl(epolls[i], EPOLL_CTL_ADD, watched, &event), 0);
+	pthread_barrier_init(&tables_are_made, NULL, NR_THREADS + 1);
+	pthread_barrier_init(&tables_are_read, NULL, NR_THREADS + 1);
+	for (size_t i = 0; i < NR_THREADS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, has_table, have_own ? snapshot : NULL),
+			0);
+	pthread_barrier_wait(&tables_are_made);
+	assert_int_equal(unshare(CLONE_FILES), 0);
+	close(epolls[1]);
+	snapshot_init(snapshot);
+	snapshot->pid = getpid();
+	assert_int_equal(kernel_pointers_read(snapshot, UINT64_MAX), 0);
+	pthread_barrier_wait(&tables_are_read);
+	for (size_t i = 0; i < NR_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	close(watched);
+	close(epolls[0]);
+}
+
+static void tables_of_descriptors_are_read_once(void **state)
+{
+	struct snapshot snapshot;
+
+	read_tables(&snapshot, false);
+	assert_int_equal(snapshot.nr_kernel_pointers, 2);
+	assert_false(snapshot.unseen.own_descriptors);
+	snapshot_deinit(&snapshot);
+	read_tables(&snapshot, true);
+	assert_int_equal(snapshot.nr_kernel_pointers, 2);
+	assert_true(snapshot.unseen.own_descriptors);
+	snapshot_deinit(&snapshot);
+}
+
+/* As Docker's default profile does, without CAP_SYS_PTRACE. */
+static void refuse_looks(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kcmp, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_getfd, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+	struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(2);
+}
+
+/* In a child, which has the filter for itself. */
+static bool says_refusal(bool has_pipe, bool has_thread)
+{
+	pid_t child = fork();
+	int status, fds[2];
+
+	if (child == 0) {
+		struct snapshot snapshot;
+		pthread_t thread;
+
+		pthread_barrier_init(&tables_are_made, NULL, 2);
+		pthread_barrier_init(&tables_are_read, NULL, 2);
+		close_range(0, UINT_MAX, 0);
+		if ((has_pipe && pipe(fds)) ||
+		    (has_thread && pthread_create(&thread, NULL, has_table, NULL)))
+			_exit(2);
+		refuse_looks();
+		snapshot_init(&snapshot);
+		snapshot.pid = getpid();
+		_exit(kernel_pointers_read(&snapshot, UINT64_MAX) ||
+		      snapshot.unseen.pipes_and_sockets != has_pipe ||
+		      snapshot.unseen.own_descriptors != has_thread);
+	}
+	return waitpid(child, &status, 0) == child && status == 0;
+}
+
+static void looks_that_are_refused_are_said(void **state)
+{
+	assert_true(says_refusal(true, true));
+	assert_true(says_refusal(false, true));
+	assert_true(says_refusal(true, false));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +366,8 @@ int main(void)
 		cmocka_unit_test(devices_are_told_by_their_names),
 		cmocka_unit_test(pointers_that_are_not_read_are_said),
 		cmocka_unit_test(an_open_file_with_a_long_path_is_no_pointer),
+		cmocka_unit_test(tables_of_descriptors_are_read_once),
+		cmocka_unit_test(looks_that_are_refused_are_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
