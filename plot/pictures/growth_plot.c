@@ -79,7 +79,7 @@ static void print_rate(FILE *out, const struct growth_plot *plot, double per_s)
 {
 	bool in_blocks = history_set_counts_blocks(&plot->set->histories);
 	double size = per_s < 0 ? -per_s : per_s;
-	struct quantity_period period = quantity_period_for(in_blocks ? size / 0.1 : size / 10);
+	struct quantity_period period = quantity_period_for(in_blocks ? size / 0.1 : size);
 
 	size *= period.length_s;
 	if (in_blocks)

@@ -43,9 +43,9 @@ function bytesText(bytes) {
 
 const PERIODS = [["s", 86400], ["min", 1440], ["h", 24], ["day", 1]];
 
-/* Growth: bytes a second, or in the shortest time in which 10 bytes come; with its @error in the same unit. */
+/* Growth: bytes a second, or in the shortest time in which a byte comes; with its @error in the same unit. */
 function rateText(dayBytes, error) {
-	const [name, parts] = PERIODS.find((period) => dayBytes >= 10 * period[1]) || PERIODS[3];
+	const [name, parts] = PERIODS.find((period) => dayBytes >= period[1]) || PERIODS[3];
 
 	return `${bytesText(dayBytes / parts)}/${name}` + (error ? ` ± ${bytesText(error / parts)}/${name}` : "");
 }

@@ -527,6 +527,8 @@ def check_rounding(browser):
         expect(f"{bytes_} bytes", browser.evaluate(f"(() => {{ {code} return bytesText({bytes_}); }})()"), words)
     for us, words in ((999.4, "999 \N{MICRO SIGN}s"), (999.6, "1.00 ms"), (999400, "999 ms"), (999999, "1.00 s")):
         expect(f"{us} us", browser.evaluate(f"(() => {{ {code} return timeText({us}); }})()"), words)
+    for per_s, words in ((4.8, "4.8 bytes/s"), (1, "1 byte/s"), (0.5, "30 bytes/min"), (1e-5, "0.9 bytes/day")):
+        expect(f"{per_s} bytes/s", browser.evaluate(f"(() => {{ {code} return rateText({86400 * per_s}); }})()"), words)
 
 
 def check_invisible(browser):

@@ -492,6 +492,9 @@ golden() {
 	sed -e 's/ bytes_per_s=0$/ bytes_per_s=0.4267/' -e 's/held_bytes=0,0/held_bytes=0,999/' slow >sizes
 	"$leakplot" --plot growth -o p.svg sizes
 	grep -q '1 stack grows: +26 bytes/min' p.svg
+	sed -i 's/bytes_per_s=0.4267/bytes_per_s=1.2/' sizes
+	"$leakplot" --plot growth -o p.svg sizes
+	grep -q '1 stack grows: +1 byte/s' p.svg
 }
 
 @test "leaks of resources without bytes are numbered by stack" {
