@@ -97,7 +97,9 @@ function makeSummary() {
 	makeReach();
 }
 
-const intervalText = ({ from, to }) => `from ${from ?? "the start"} to ${to ?? "the end"}`;
+/* The last interval ends with the report, which may be of an earlier moment. */
+const intervalText = ({ from, to, to_us }) => `from ${from ?? "the start"} to ${to ??
+	(data.summary.moment === "at the end" ? "the end" : timeText(to_us))}`;
 
 function makeVerdicts() {
 	const bytes = data.verdicts.map(() => 0);

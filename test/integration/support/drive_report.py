@@ -9,6 +9,7 @@ then "ok", or what went wrong. All jobs share one browser. Reports are of test/t
   load, search, flame, points, range, table, sizes, verdicts, hostile, theme, print, narrow, offline
   causes         a report of many_stacks with 2000 leaks
   marks          a report of marked_requests
+  marks_at       one of a moment before its end
   slow           a report of 256 bytes in 500 seconds
   rounding       any report
   invisible      a report of a process whose name changes the direction of writing
@@ -354,6 +355,11 @@ def check_marks(browser):
     expect_in("the heading", "Change", text(browser, "#table-head"))
     expect_in("the chip", "changes from before request to after request 2", text(browser, "#filters"))
     back_to_all(browser, rows)
+
+
+def check_marks_at(browser):
+    last = browser.evaluate("[...document.querySelector('#interval').options].pop().text")
+    expect(f"a time at the end of '{last}'", bool(re.search(r" to [\d.]+ (µs|ms|s)$", last)), True)
 
 
 def check_sizes(browser):

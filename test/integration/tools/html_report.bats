@@ -79,6 +79,11 @@ record_all() {
 		$1 == "leak" { printf "%.6f", $4 - start - 0.01; exit }' burst)
 	report early --at "$moment"
 	wait
+	# When the last request has leaked, and the recording goes on.
+	ln -s marks.data marks_at.data
+	moment=$("$BIN/leakparse" --order time -i marks.data 2>/dev/null | awk '/^# summary/ { sub(/.* start=/, ""); start = $1 }
+		$1 == "leak" { last = $4 - start } END { printf "%.6f", last }')
+	report marks_at --at "$moment"
 	report none --size 1
 	make_young >young.data
 	report young
@@ -96,7 +101,7 @@ setup_file() {
 		python3 "$SOURCE_DIR/test/integration/support/drive_report.py" seen load:kinds.html:load,offline \
 		finding:kinds.html:search,range,table flame:kinds.html:flame points:kinds.html:points \
 		verdicts:kinds.html:verdicts sizes:kinds.html:sizes hostile:kinds.html:hostile \
-		looks:kinds.html:narrow,print,theme causes:some.html:causes,narrow marks:marks.html:marks \
+		looks:kinds.html:narrow,print,theme causes:some.html:causes,narrow marks:marks.html:marks marks_at:marks_at.html:marks_at \
 		clean:clean.html:clean none:none.html:clean young:young.html:young slow:slow.html:slow,invisible,rounding windows:windows.html:windows scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
 		"pictures:kinds.html:pictures:${PICTURES:-.}" || true # each test says what is wrong
 }
@@ -160,6 +165,7 @@ teardown() {
 
 @test "html: what changed between marks" {
 	seen marks
+	seen marks_at
 }
 
 @test "html: light, dark, narrow, and printed on few pages" {
