@@ -25,7 +25,7 @@
 /*
  * Opens standard output, non-blocking if it is a pipe: Ctrl-C must reach a recorder whose reader
  * has stopped reading. It has to be a new open file description, since other processes may share
- * ours.
+ * ours. One that is only for reading stands for a closed one (diag_begin()).
  */
 static int open_stdout(void)
 {
@@ -34,7 +34,8 @@ static int open_stdout(void)
 
 	if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
 		fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
+	errno = EBADF;
+	if (fd < 0 && (fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
 		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	return fd < 0 ? -errno : fd;
 }

@@ -49,6 +49,16 @@ start_own_churn() {
 	(($(truth long_stops) > 0)) || assert_truth
 }
 
+@test "output: a closed standard output is seen before a probe is placed" {
+	local status=0
+
+	"$BIN/leakrec" -o - -- touch ran 2>leakrec.err >&- || status=$?
+	assert_equal "status" "$status" 1
+	assert_equal "messages" "$(grep -v '^leakrec: warning: ' leakrec.err)" \
+		"leakrec: cannot write to standard output: Bad file descriptor"
+	[[ ! -e ran ]]
+}
+
 # A socket, which sshd gives its commands, stays blocking, and nothing reads from it.
 @test "output: Ctrl-C twice ends leakrec though write() hangs" {
 	start_own_churn --threads 4
