@@ -105,6 +105,8 @@ bool read_thread_wait(struct read_thread *thread, uint64_t limit_ns)
 /* Bits of an entry (Documentation/admin-guide/mm/pagemap.rst). */
 #define PAGE_IS_PRESENT (1ULL << 63)
 #define PAGE_IS_SWAPPED (1ULL << 62)
+#define PAGE_IS_FILES	(1ULL << 61) /* or shared memory's */
+#define PAGE_IS_OWN	(1ULL << 56) /* no other process has it */
 
 /* struct procmap_query, uapi/linux/fs.h (Linux 6.11) */
 struct mapping_query {
@@ -136,6 +138,7 @@ int memory_reader_open(struct memory_reader *reader, pid_t pid)
 	if (reader->pagemap < 0)
 		return reader->pagemap;
 	reader->maps = open_file_of(pid, "maps");
+	reader->mem = open_file_of(pid, "mem");
 	reader->pid = pid;
 	return 0;
 }
@@ -145,6 +148,7 @@ void memory_reader_close(struct memory_reader *reader)
 	if (reader->pid) {
 		close(reader->pagemap);
 		close(reader->maps);
+		close(reader->mem);
 	}
 	reader->pid = 0;
 }
@@ -164,14 +168,28 @@ ssize_t memory_reader_read(const struct memory_reader *reader, uint64_t address,
 	const uint64_t page_bytes = (uint64_t)getpagesize();
 	size_t nr = 0;
 	struct iovec local = {to, 0}, remote;
+	uint64_t entry;
+	bool is_shared = false;
 	ssize_t err;
 
-	while (nr < bytes && read_page(reader, address + nr) & PAGE_IS_PRESENT)
+	while (nr < bytes && (entry = read_page(reader, address + nr)) & PAGE_IS_PRESENT) {
+		is_shared |= !(entry & (PAGE_IS_OWN | PAGE_IS_FILES));
 		nr += page_bytes - (address + nr) % page_bytes;
+	}
+	if (!nr)
+		return 0;
 	local.iov_len = nr < bytes ? nr : bytes;
+	/*
+	 * process_vm_readv() would give the process a copy of what it shares since a fork(), and
+	 * split huge pages. mem holds a lock while it waits for a page, which may be a file's.
+	 */
+	if (is_shared && reader->mem >= 0) {
+		err = pread(reader->mem, to, local.iov_len, (off_t)address);
+		return err >= 0 ? err : errno == EIO ? -EFAULT : -errno;
+	}
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the process */
 	remote = (struct iovec){(void *)(uintptr_t)address, local.iov_len};
-	err = nr ? process_vm_readv(reader->pid, &local, 1, &remote, 1, 0) : 0;
+	err = process_vm_readv(reader->pid, &local, 1, &remote, 1, 0);
 	return err < 0 ? -errno : err;
 }
 

@@ -42,8 +42,8 @@ bool read_thread_wait(struct read_thread *thread, uint64_t limit_ns);
 
 /* Initialize with {0}. */
 struct memory_reader {
-	pid_t pid; /* 0: none yet */
-	int pagemap, maps;
+	pid_t pid;		/* 0: none yet */
+	int pagemap, maps, mem; /* @maps, @mem: or a negative number */
 };
 
 /* Why something is not in memory. */

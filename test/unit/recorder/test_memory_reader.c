@@ -12,8 +12,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MS_NS 1000000ULL
@@ -44,6 +47,56 @@ static void test_reads_what_is_in_memory(void **state)
 	assert_int_equal(memory_reader_read(&reader, (uintptr_t)memory + 2 * page_bytes, to, 1), 0);
 	memory_reader_close(&reader);
 	munmap(memory, 3 * page_bytes);
+}
+
+/* The part of the mapping at @start that is of process @pid. */
+static long pss_kib(pid_t pid, uintptr_t start)
+{
+	char path[32], line[256];
+	unsigned long at = 0;
+	long kib = -1;
+	FILE *smaps;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	smaps = fopen(path, "re");
+	assert_non_null(smaps);
+	while (fgets(line, sizeof(line), smaps) &&
+	       (at != start || sscanf(line, "Pss: %ld", &kib) != 1))
+		sscanf(line, "%lx-%*x ", &at);
+	fclose(smaps);
+	return kib;
+}
+
+static void test_keeps_what_is_shared_since_a_fork(void **state)
+{
+	const size_t pages = 1024, bytes = pages * (size_t)getpagesize();
+	struct memory_reader reader = {0};
+	char *memory = map(-1, pages), to[64];
+	long kib, after;
+	pid_t child;
+
+	/* Another flag than a neighbour has, which it would be one with. */
+	madvise(memory, bytes, MADV_HUGEPAGE);
+	memset(memory, 'a', bytes);
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+	kib = pss_kib(child, (uintptr_t)memory);
+	assert_int_equal(memory_reader_open(&reader, child), 0);
+	assert_int_equal(memory_reader_read(&reader, (uintptr_t)memory + bytes / 2 - 32, to, 64),
+			 64);
+	after = pss_kib(child, (uintptr_t)memory);
+	memory_reader_close(&reader);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_memory_equal(to, memory, 64);
+	assert_true(kib > 0 && kib < (long)(bytes / 1024));
+	assert_int_equal(after, kib);
+	munmap(memory, bytes);
 }
 
 static void test_says_why_something_is_absent(void **state)
@@ -135,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_what_is_in_memory),
+		cmocka_unit_test(test_keeps_what_is_shared_since_a_fork),
 		cmocka_unit_test(test_says_why_something_is_absent),
 		cmocka_unit_test(test_process_that_is_not_there),
 		cmocka_unit_test(test_thread_that_takes_too_long),
