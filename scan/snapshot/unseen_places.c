@@ -137,32 +137,37 @@ static void add_pipe_end(struct unseen_search *search, const char *name, unsigne
 }
 
 /* Only by the name: a look at a file may wait for its server. A chroot has a /dev of its own. */
-static size_t *place_by_name(struct unseen_places *unseen, const char *link)
+static bool find_by_name(struct unseen_places *unseen, const char *link, size_t **ret_count)
 {
 	if (strcmp(link, "anon_inode:[io_uring]") == 0)
-		return &unseen->nr_io_urings;
-	if (strstr(link, "/dev/fuse") || strstr(link, "/dev/cuse"))
-		return &unseen->nr_fuse;
-	if (strstr(link, "/dev/dri/card"))
-		return &unseen->nr_displays;
-	return strstr(link, "/dev/bus/usb/") ? &unseen->nr_usb : NULL;
+		*ret_count = &unseen->nr_io_urings;
+	else if (strstr(link, "/dev/fuse") || strstr(link, "/dev/cuse"))
+		*ret_count = &unseen->nr_fuse;
+	else if (strstr(link, "/dev/dri/card"))
+		*ret_count = &unseen->nr_displays;
+	else if (strstr(link, "/dev/bus/usb/"))
+		*ret_count = &unseen->nr_usb;
+	else
+		return false;
+	return true;
 }
 
 void unseen_search_add(struct unseen_search *search, const char *name, const char *link)
 {
 	struct unseen_places *unseen = &search->snapshot->unseen;
-	size_t *place = place_by_name(unseen, link);
+	size_t *count = NULL;
+	bool has_name = find_by_name(unseen, link, &count);
 	bool is_socket = strncmp(link, "socket:[", 8) == 0;
 	int fd = (int)strtol(name, NULL, 10);
 	unsigned long long pipe = 0;
 
-	if (!place && !is_socket && sscanf(link, "pipe:[%llu]", &pipe) != 1)
+	if (!has_name && !is_socket && sscanf(link, "pipe:[%llu]", &pipe) != 1)
 		return;
-	if ((!place && search->nr_looks >= MAX_LOOKS) || unseen_search_knows(search, fd))
+	if ((!has_name && search->nr_looks >= MAX_LOOKS) || unseen_search_knows(search, fd))
 		return;
-	search->nr_looks += !place;
-	if (place)
-		++*place;
+	search->nr_looks += !has_name;
+	if (has_name)
+		++*count;
 	else if (!is_socket)
 		add_pipe_end(search, name, pipe);
 	else if (is_unix_socket(search, name) && socket_has_bytes(search, fd))
