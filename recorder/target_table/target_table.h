@@ -82,10 +82,14 @@ uint64_t target_table_continue_ready(struct target_table *table);
 uint64_t target_table_continue_all(struct target_table *table);
 
 /*
- * True if a target was not continued, because another process has stopped it, too; and forgets it.
- * Then the caller goes through them: returns one, or 0. It is told of once, or with @forgets again.
+ * True if there may be targets that were not continued because another process has stopped them,
+ * too: call target_table_next_kept() until it returns 0.
  */
 bool target_table_consume_kept(struct target_table *table);
+/*
+ * Returns the process id of such a target, each time another one's; 0: none is left. A target is
+ * returned once for all time, or with @forgets once for each time that it was not continued.
+ */
 pid_t target_table_next_kept(struct target_table *table, bool forgets);
 
 /* Continues the targets whose stop would last too long if it went on until @until_ns. */

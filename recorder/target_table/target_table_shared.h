@@ -58,7 +58,7 @@ struct target {
 	unsigned int linked;	       /* recorded through links (bpf_recorder.h) */
 	unsigned int forks;	       /* enum target_forks */
 	unsigned int job_stopped;      /* stopped by a SIGSTOP of another process: stays stopped */
-	unsigned int kept;	       /* enum target_kept: for job_stopped, it was not continued */
+	unsigned int kept;	       /* enum target_kept: not continued for job_stopped */
 	unsigned int continuing;       /* the mark is cleared, SIGCONT may not have been sent */
 	unsigned int role;	       /* enum target_role */
 	unsigned int has_mapped;       /* it has mapped a file that awaits inspection */
@@ -119,7 +119,7 @@ struct target_table {
 	/* Who fills most of the rings, set when it is too much for long; 0: it is not. */
 	unsigned int strained_tgid;
 	unsigned int any_stopped; /* some target may be marked as stopped */
-	unsigned int any_kept;	  /* the same of TARGET_KEPT */
+	unsigned int any_kept;	  /* some target may be TARGET_KEPT */
 	unsigned int closed;	  /* stop nothing any more */
 	unsigned int paused;	  /* the same, while Ctrl-Z has stopped the recorder */
 	/*

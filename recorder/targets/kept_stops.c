@@ -20,8 +20,8 @@ void kept_stops_tell(struct target_table *table, const struct bpf_recorder *reco
 		if (is_sure)
 			continue;
 		process_namespace_format_name(pid, name);
-		diag_warn("%s stays stopped, because another process has stopped it, and may have "
-			  "continued it unseen; `kill -CONT %d` continues it",
+		diag_warn("%s stays stopped: another process stopped it, and leakrec may have "
+			  "missed that it was continued; `kill -CONT %d` continues it",
 			  name, (int)pid);
 	}
 }

@@ -167,7 +167,7 @@ void address_regions_deinit(struct address_regions *regions)
 	*regions = (struct address_regions){0};
 }
 
-/* Touches the memory for the copies of the runs: the parts that consist of whole @unit. */
+/* Touches the memory for copies of the runs, as far as they fill aligned pieces of @unit bytes. */
 static int touch_runs(const struct scan_region *region, size_t unit)
 {
 	uintptr_t base = (uintptr_t)region->bytes;
@@ -188,8 +188,8 @@ static int touch_runs(const struct scan_region *region, size_t unit)
 }
 
 /*
- * Huge pages are faster, but a run of a small page would take one, too. So there are some only
- * where all of one is needed. Its size is what a page of entries maps: 2 MiB with pages of 4 KiB.
+ * Huge pages are faster, but a run of one small page would take a huge one, too. So only what fills
+ * a huge page gets one. Its size is what a page of entries maps: 2 MiB with pages of 4 KiB.
  */
 static int prepare_region(struct scan_region *region, bool touch)
 {
