@@ -56,7 +56,7 @@ each_tool() {
 	[[ $(uname -m) == x86_64 ]] || skip "x86 only"
 	local libraries
 	mapfile -t libraries < <(find "$BUILD_DIR"/{common,parser,unwind,report,top,plot,probes,recorder} \
-		"$SOURCE_DIR/build/deps" -name '*.a')
+		"$SOURCE_DIR/build/deps" -name '*.a' ! -path '*-aarch64/*')
 
 	((${#libraries[@]} >= 8))
 	for library in "${libraries[@]}"; do
