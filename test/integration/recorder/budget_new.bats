@@ -212,16 +212,20 @@ pids_of_first_window() {
 	local input
 
 	mkfifo input
-	python3 "$SOURCE_DIR/test/integration/support/full_table.py" "$TARGETS/crowding_ids" <input 3>&- &
+	python3 "$SOURCE_DIR/test/integration/support/full_table.py" "$TARGETS/crowding_ids" <input >ready 3>&- &
 	RECORDED_PID=$!
 	TARGET_PID=$RECORDED_PID
 	STARTED_PIDS+=("$RECORDED_PID")
 	exec {input}>input
+	wait_until 60 grep -q ready ready
 	record_waiting
 	echo >&"$input"
 	end_when said "the table has no room for more processes"
 	grep -q " 0 or more events lost" leakrec.err || fail "$(cat leakrec.err)"
 	! grep -q 'continued before its child' leakrec.err || fail "$(cat leakrec.err)"
+	# So that it ends its children, too, and they have no id any more.
+	exec {input}>&-
+	wait "$RECORDED_PID"
 }
 
 @test "budget: many busy processes are not all probed at once" {

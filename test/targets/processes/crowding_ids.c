@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#define NR_SLOTS 8
+#define NR_SLOTS 16
 #define MIN_ID	 300   /* RESERVED_PIDS, kernel/pid.c: where ids begin again */
 #define MAX_ID	 32768 /* ids that every system has */
 
