@@ -70,6 +70,37 @@ static void note_moment(const struct judge *judge, const struct site_verdict *ve
 }
 
 /*
+ * Of some blocks the looks are too few to show that they are of a suspect's age: leakrec looks at
+ * no more than LOOKS_MAX blocks, so newer ones take the place of others. They are suspects as often
+ * as the blocks are of which more is known. Returns by how much that raises the number of suspects.
+ */
+static double few_looks_factor(const struct judge *judge, const struct site *site,
+			       double min_age_ns, const struct fit *fit)
+{
+	const struct site_windows *windows = site->history ? site->history->windows : NULL;
+	double few = 0, known = 0, held = 0, followed = 0;
+
+	for (size_t i = 0; i < judge->nr; i++) {
+		const struct heap_block *block = block_at(judge, i);
+		const struct sure_age *sure = &judge->sure.of[block - judge->input->held];
+
+		held += sure->closed_ns != UINT64_MAX;
+		if (arrival_s(judge, block->allocated.time_ns) > fit->end_s)
+			continue;
+		if (sure->may_stay && !judge_is_in_flight(judge, block) &&
+		    !is_suspect(judge, block, min_age_ns))
+			few++;
+		else
+			known++;
+	}
+	for (size_t i = 0; windows && i < SITE_PERIODS; i++)
+		followed += windows->followed[i];
+	/* What was followed and is not held has ended. */
+	known += fmax(0, followed - held);
+	return 1 + few / fmax(1, known);
+}
+
+/*
  * Collects the blocks of at least that age and their arrivals. fit->start_s to fit->end_s is the
  * time in which they could arrive, and fit->nr the number of arrivals in it.
  */
@@ -119,6 +150,8 @@ static void collect_suspects(struct judge *judge, struct site_verdict *verdict, 
 	for (size_t i = 0; i < nr; i++)
 		if (judge->arrivals[i].time_s <= fit->end_s)
 			judge->arrivals[fit->nr++] = judge->arrivals[i];
+	if (judge->input->observed)
+		fit->factor *= few_looks_factor(judge, verdict->site, min_age_ns, fit);
 }
 
 static int compare_times(const void *a, const void *b)

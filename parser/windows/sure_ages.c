@@ -21,12 +21,14 @@ int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *follow
 		uint64_t time_ns = held[i].allocated.time_ns;
 		double age_ns;
 
-		ret->of[i] = (struct sure_age){UINT64_MAX, UINT64_MAX, 0};
+		ret->of[i] = (struct sure_age){UINT64_MAX, UINT64_MAX, 0, false};
 		if (!block || block->is_certain)
 			continue;
 		ret->of[i].until_ns = is_sure ? block->seen_ns : block->closed_ns;
 		ret->of[i].closed_ns = block->closed_ns;
 		ret->of[i].window_ns = block->window_ns;
+		/* A first look has nothing to compare with. */
+		ret->of[i].may_stay = is_sure || block->nr_looks <= SURE_LOOKS;
 		age_ns =
 			ret->of[i].until_ns > time_ns ? (double)(ret->of[i].until_ns - time_ns) : 0;
 		if (is_sure)

@@ -44,7 +44,7 @@ static void add_stayer(uint32_t stack_id, pid_t pid, uint64_t time_ns)
 		&windows.windows[observed_time_nr_before(&windows, time_ns) - 1];
 
 	followed[input.nr_held] = (struct followed_block){
-		.nr_looks = 2,
+		.nr_looks = 3,
 		.nr_untouched = 2,
 		.closed_ns = window->close_ns,
 		.window_ns = window->observed_ns,
@@ -58,6 +58,27 @@ static void add_unproven(uint32_t stack_id, pid_t pid, uint64_t time_ns)
 {
 	add_stayer(stack_id, pid, time_ns);
 	followed[input.nr_held - 1].nr_untouched = 0;
+}
+
+/* A block that leakrec looked at only twice. */
+static void add_unknown(uint32_t stack_id, pid_t pid, uint64_t time_ns)
+{
+	add_stayer(stack_id, pid, time_ns);
+	followed[input.nr_held - 1].nr_looks = 2;
+	followed[input.nr_held - 1].nr_untouched = 1;
+}
+
+/* One block comes in each window, 50 a second: half of those that are known stay. */
+static void blocks_with_few_looks_are_like_the_others(void **state)
+{
+	void (*const add_one_of[])(uint32_t, pid_t, uint64_t) = {add_stayer, add_unproven,
+								 add_unknown, add_unknown};
+
+	for (uint64_t i = 0; i < 100; i++)
+		add_one_of[i % 4](1, 1, START + i * SECOND + WINDOW_NS / 2);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 23, 27);
 }
 
 /*
@@ -313,6 +334,7 @@ static void growth_in_one_long_window_is_growth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WINDOWED(blocks_with_few_looks_are_like_the_others),
 		WINDOWED(the_rate_of_one_process_is_not_that_of_the_sample),
 		WINDOWED(unproven_blocks_of_a_new_process_are_no_growth),
 		WINDOWED(what_is_in_flight_is_no_growth),
