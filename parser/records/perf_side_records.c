@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 
 /* The string at @offset of the record's body. NULL: it does not end there. */
 static const char *string_at(const uint8_t *bytes, size_t size_bytes, size_t offset)
@@ -52,9 +53,13 @@ static int decode_mmap2(const struct perf_record *record, size_t body_bytes,
 	ret->mapping.start = disk.address;
 	ret->mapping.len = disk.len;
 	ret->mapping.file_offset = disk.file_offset;
-	if (has_build_id(&disk))
+	if (has_build_id(&disk)) {
 		copy_build_id(disk.build_id, disk.build_id_size, ret->mapping.build_id,
 			      &ret->mapping.build_id_size);
+	} else {
+		ret->mapping.device = makedev(disk.major, disk.minor);
+		ret->mapping.inode = disk.inode;
+	}
 	ret->tid = (pid_t)disk.tid;
 	ret->executable = disk.prot & PROT_EXEC;
 	return ret->mapping.path ? 0 : -EINVAL;

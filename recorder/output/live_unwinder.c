@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/mman.h>
 
 /* A record that waits for its time. */
@@ -159,6 +160,9 @@ static int apply_mapping(struct live_unwinder *unwinder, const struct perf_event
 		mapping.build_id_size =
 			disk->build_id_size < BUILD_ID_MAX ? disk->build_id_size : BUILD_ID_MAX;
 		memcpy(mapping.build_id, disk->build_id, mapping.build_id_size);
+	} else {
+		mapping.device = makedev(disk->major, disk->minor);
+		mapping.inode = disk->inode;
 	}
 	return stack_store_map(unwinder->stacks, &mapping);
 }

@@ -140,6 +140,16 @@ static void remember_code(struct module *module, const struct stack_mapping *map
 	module->code_len = mapping->len;
 }
 
+static void remember_inode(struct module *module, const struct stack_mapping *mapping)
+{
+	if (!mapping->inode)
+		return;
+	module->has_inodes |= module->inode && (module->inode != mapping->inode ||
+						module->device != mapping->device);
+	module->device = mapping->device;
+	module->inode = module->has_inodes ? 0 : mapping->inode;
+}
+
 static void remember_user(struct module *module, const struct stack_mapping *mapping)
 {
 	struct module_user *user = NULL;
@@ -250,6 +260,7 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 		if (err)
 			return err;
 	}
+	remember_inode(*ret, mapping);
 	remember_user(*ret, mapping);
 	remember_code(*ret, mapping);
 	return 0;

@@ -36,6 +36,11 @@ struct module {
 	bool has_file;	       /* false: "[vdso]" and other names that the kernel gives */
 	pid_t jit_pid;	       /* not 0: code that this process has generated */
 
+	/* Of the mapped file, if recorded in place of a build-id; 0: not known, or of several. */
+	dev_t device;
+	ino_t inode;
+	bool has_inodes; /* of several files */
+
 	/* Processes that mapped it. Their /proc entries may lead to the file. */
 	struct module_user {
 		pid_t pid;	     /* 0: free */

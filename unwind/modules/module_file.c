@@ -39,16 +39,16 @@ static int open_below(const char *root, const char *path, struct stat *ret_stat)
 }
 
 /*
- * Uses @path below @root as the module's file if it is the recorded one. Returns 0, -ENOENT, or
- * -ESTALE if it is another file.
+ * Uses @path below @root as the module's file if it is the recorded one, by its build-id, and
+ * @by_inode also by its inode. Returns 0, -ENOENT, or -ESTALE if it has another build-id.
  */
-static int try_file(struct module *module, const char *root, const char *path)
+static int try_file(struct module *module, const char *root, const char *path, bool by_inode)
 {
 	struct stat st;
 	const void *build_id;
 
 	_cleanup_close_ int fd = open_below(root, path, &st);
-	if (fd < 0)
+	if (fd < 0 || (by_inode && (st.st_dev != module->device || st.st_ino != module->inode)))
 		return -ENOENT;
 
 	Elf *elf = elf_file_begin(fd);
@@ -78,9 +78,10 @@ static int try_file(struct module *module, const char *root, const char *path)
 static int try_users(struct module *module, const char *path,
 		     int (*format)(char **ret, const struct module_user *user, const char *path))
 {
+	bool by_inode = !module->build_id_size;
 	int result = -ENOENT;
 
-	if (!module->build_id_size)
+	if (by_inode && !module->inode)
 		return result; /* the pid may belong to another process by now */
 	for (size_t i = 0; i < MODULE_MAX_PIDS; i++) {
 		_cleanup_free_ char *found = NULL;
@@ -91,7 +92,7 @@ static int try_users(struct module *module, const char *path,
 			found = NULL;
 			break;
 		}
-		int err = try_file(module, NULL, found);
+		int err = try_file(module, NULL, found, by_inode);
 		if (!err)
 			return 0;
 		if (err == -ESTALE)
@@ -113,6 +114,19 @@ static int format_mapped(char **ret, const struct module_user *user, const char 
 			(int)living_thread(user->pid), user->start, user->end);
 }
 
+/* The file that has the recorded inode. */
+static int try_inode(struct module *module, const char *path)
+{
+	int err;
+
+	if (module->build_id_size || !module->inode)
+		return -ENOENT;
+	err = try_file(module, NULL, path, true);
+	if (err)
+		err = try_users(module, path, format_in_root);
+	return err ? try_users(module, path, format_mapped) : 0;
+}
+
 static int try_places(const struct module_table *table, struct module *module)
 {
 	size_t len = strlen(module->path), suffix_len = strlen(DELETED_SUFFIX);
@@ -123,21 +137,24 @@ static int try_places(const struct module_table *table, struct module *module)
 		return -ENOENT;
 	/*
 	 * The kernel marks the path of a file that was unlinked or replaced. A file of that path
-	 * needs a matching build-id.
+	 * needs a matching build-id. Its inode may be another file's by now, except where it is
+	 * still mapped.
 	 */
 	if (len > suffix_len && strcmp(path + len - suffix_len, DELETED_SUFFIX) == 0) {
 		if (!module->build_id_size)
-			return -ENOENT;
+			return try_users(module, path, format_mapped);
 		path[len - suffix_len] = '\0';
 	}
 
 	if (table->symfs) {
-		err = try_file(module, table->symfs, path);
+		err = try_file(module, table->symfs, path, false);
 		if (!err)
 			return 0;
 		result = err;
 	}
-	err = try_file(module, NULL, path);
+	if (!try_inode(module, path))
+		return 0;
+	err = try_file(module, NULL, path, false);
 	if (!err)
 		return 0;
 	if (err == -ESTALE)
@@ -168,7 +185,7 @@ int module_find_file(const struct module_table *table, struct module *module)
 bool module_is_at_its_path(const struct module_table *table, struct module *module)
 {
 	if (module->state == MODULE_UNTRIED && module->has_file && module->build_id_size &&
-	    !table->symfs && try_file(module, NULL, module->path) == 0)
+	    !table->symfs && try_file(module, NULL, module->path, false) == 0)
 		module->state = MODULE_FOUND;
 	return module->state == MODULE_FOUND;
 }

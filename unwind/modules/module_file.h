@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Finds a module's file when it is first needed. The file is used only if it is the recorded one: a
- * recorded build-id must match. Device, inode, size and time of change are remembered, so that a
- * file that replaces it is not read. Its owner can set that time, and so may have changed any byte
- * since.
+ * recorded build-id must match, or the recorded inode, if a process has led to it. Device, inode,
+ * size and time of change are remembered, so that a file that replaces it is not read. Its owner
+ * can set that time, and so may have changed any byte since.
  */
 #ifndef LEAKTOOLS_UNWIND_MODULE_FILE_H
 #define LEAKTOOLS_UNWIND_MODULE_FILE_H

@@ -17,6 +17,8 @@ struct stack_mapping {
 	const char *path;
 	uint8_t build_id[BUILD_ID_MAX]; /* from the kernel or the recorder */
 	uint8_t build_id_size;		/* 0: not known */
+	dev_t device;
+	ino_t inode; /* of the file, if it has no build-id; 0: not known */
 };
 
 #endif

@@ -75,6 +75,8 @@ static uint8_t build_id_size(const uint8_t bytes[static 24])
 								.bytes = (void *)&mmap2},
 					  sizeof(mmap2), &ret),
 			 0);
+	/* What is none is an inode. */
+	assert_int_equal(ret.mapping.inode, ret.mapping.build_id_size ? 0 : mmap2.disk.inode);
 	return ret.mapping.build_id_size;
 }
 

@@ -412,8 +412,28 @@ static pid_t start_in_root(void)
 	return 0;
 }
 
+/* Finds the file of @mapping, without a build-id, with an @inode of the file system of @st. */
+static int find_by_inode(struct stack_mapping mapping, const struct stat *st, ino_t inode)
+{
+	struct module_table table;
+	struct module *module;
+	int err;
+
+	mapping.build_id_size = 0;
+	mapping.device = st->st_dev;
+	mapping.inode = inode;
+	module_table_init(&table, NULL);
+	assert_int_equal(module_table_get(&table, &mapping, &module), 0);
+	err = module_find_file(&table, module);
+	assert_true(err || module->file_stat.st_ino == inode);
+	module_table_deinit(&table);
+	return err;
+}
+
 static void found_in_the_process_root(void **state)
 {
+	struct stack_mapping mapping = {.path = "/variant"};
+	struct stat variant;
 	struct run run;
 
 	build("variant", "-O1", "-pie", "-pipe");
@@ -424,6 +444,16 @@ static void found_in_the_process_root(void **state)
 	check(&run, pid, "/variant", NULL, build_id, NAMES_AND_LINES);
 	/* Without a build-id it may be any process that got this pid since. */
 	check(&run, pid, "/variant", NULL, NULL, NO_NAMES);
+	/* Unless its file has the recorded inode, as the one at that path here need not. */
+	assert_int_equal(stat(in_dir("variant"), &variant), 0);
+	mapping.pid = pid;
+	assert_int_equal(find_by_inode(mapping, &variant, variant.st_ino), 0);
+	assert_int_equal(find_by_inode(mapping, &variant, variant.st_ino + 1), -ENOENT);
+	RUN("mkdir", "-p", "bin");
+	RUN("cp", "variant", "bin/sh");
+	assert_int_equal(stat(in_dir("bin/sh"), &variant), 0);
+	mapping.path = "/bin/sh";
+	assert_int_equal(find_by_inode(mapping, &variant, variant.st_ino), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	check(&run, pid, "/variant", NULL, build_id, NO_NAMES);
@@ -457,6 +487,8 @@ static void a_replaced_file_is_found_while_mapped(void **state)
 		.pid = getpid(), .len = 4096, .build_id_size = BUILD_ID_MAX};
 	struct module_table table;
 	struct module *module;
+	char deleted[PATH_MAX];
+	struct stat variant;
 
 	if (access("/proc/self/map_files", R_OK | X_OK) || geteuid() != 0)
 		skip();
@@ -468,6 +500,7 @@ static void a_replaced_file_is_found_while_mapped(void **state)
 	assert_true(mapped != MAP_FAILED);
 	close(fd);
 	mapping.start = (uint64_t)mapped;
+	assert_int_equal(stat(mapping.path, &variant), 0);
 	for (int replaced = 0; replaced < 2; replaced++) {
 		assert_int_equal(unlink(mapping.path), 0);
 		if (replaced)
@@ -482,6 +515,10 @@ static void a_replaced_file_is_found_while_mapped(void **state)
 		if (!replaced)
 			RUN("cp", "program.c", "variant");
 	}
+	/* Without a build-id, by its inode. */
+	snprintf(deleted, sizeof(deleted), "%s (deleted)", mapping.path);
+	mapping.path = deleted;
+	assert_int_equal(find_by_inode(mapping, &variant, variant.st_ino), 0);
 	munmap(mapped, mapping.len);
 }
 
