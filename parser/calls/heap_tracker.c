@@ -521,9 +521,10 @@ struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t 
 		return life;
 	/* A former process with this pid, whose end may have been missed. */
 	if (process->born_ns > time_ns)
-		life.end_ns = process->born_ns;
+		life = (struct process_life){.end_ns = process->born_ns, .is_told = true};
 	else
-		life = (struct process_life){process->born_ns, process->ended_ns};
+		life = (struct process_life){process->born_ns, process->ended_ns,
+					     process->space && process->space->ended_ns};
 	return life;
 }
 

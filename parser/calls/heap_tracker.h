@@ -125,6 +125,7 @@ struct held_memory heap_tracker_held_memory(const struct heap_tracker *tracker, 
 struct process_life {
 	uint64_t start_ns; /* its fork or exec */
 	uint64_t end_ns;
+	bool is_told; /* the observer was told of its end (process_ends.h) */
 };
 
 /* The life of the process that had @pid at @time_ns. */

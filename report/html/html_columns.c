@@ -393,17 +393,33 @@ static int64_t leak_reach(const struct html_tables *tables, size_t index)
 	return leak_report_group_of(tables->report, tables->leaks[index].block);
 }
 
+/* When its process has exited, if anything came after that: until then it was held. */
+static int64_t leak_exit_us(const struct html_tables *tables, size_t index)
+{
+	const struct heap_op *op = &block_of(tables, index)->allocated;
+	const struct process_life life =
+		heap_tracker_life(tables->report->analysis->heaps, op->pid, op->time_ns);
+
+	return life.is_told ? html_time_us(tables, life.end_ns) : 0;
+}
+
 static int64_t leak_count(const struct html_tables *tables, size_t index)
 {
 	return tables->leaks[index].count;
 }
 
 static const struct column leak_columns[] = {
-	{"site", leak_site},	   {"size", leak_size},
-	{"time_us", leak_time_us}, {"address", leak_address},
-	{"thread", leak_thread},   {"verdict", leak_verdict},
-	{"doubts", leak_doubts},   {"reach", leak_reach},
-	{"count", leak_count},	   {0},
+	{"site", leak_site},
+	{"size", leak_size},
+	{"time_us", leak_time_us},
+	{"address", leak_address},
+	{"thread", leak_thread},
+	{"verdict", leak_verdict},
+	{"doubts", leak_doubts},
+	{"reach", leak_reach},
+	{"exit_us", leak_exit_us},
+	{"count", leak_count},
+	{0},
 };
 
 void html_columns_write(FILE *out, const struct html_tables *tables)

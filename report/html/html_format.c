@@ -68,6 +68,7 @@ static void write_summary(FILE *out, const struct html_tables *tables)
 	write_number(out, "freed_bytes", stats->freed_bytes);
 	write_number(out, "held_blocks", report->held_blocks);
 	write_number(out, "held_bytes", report->held_bytes);
+	write_number(out, "exited_blocks", report->exited_blocks);
 	write_number(out, "suppressed_blocks", report->suppressed_blocks);
 	write_number(out, "firm_blocks", report->firm_blocks);
 	write_number(out, "double_frees", report->anomalies[ANOMALY_DOUBLE_FREE]);

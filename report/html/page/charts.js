@@ -260,9 +260,12 @@ function stepPoint(step) {
 
 /* --- Held bytes over time --- */
 
+const staysWords = `still held ${data.summary.moment}` + (leaks.exit_us.some(Boolean) ? " or when their process exited" : "");
+
 /*
- * Computes two series of the selected sites: the bytes allocated so far and never freed, which are exact,
- * and the held bytes, estimated from the sites' histories (blocks by period, times the mean size).
+ * Computes two series of the selected sites: the bytes allocated so far and never freed, which are exact (those of
+ * a process that has exited count until then), and the held bytes, estimated from the sites' histories (blocks by
+ * period, times the mean size).
  */
 function updateHeld() {
 	if (!data.held)
@@ -272,11 +275,17 @@ function updateHeld() {
 		selection.reach < 0 && !selection.search;
 	const stays = new Float64Array(end.length + 1);
 	const held = new Float64Array(end.length + 1);
+	const slotOf = (us) => Math.min(Math.floor(us / bucket), end.length);
+	const addLeak = (series, i) => {
+		series[slotOf(leaks.time_us[i])] += leaks.size[i] * leaks.count[i];
+		if (leaks.exit_us[i])
+			series[slotOf(leaks.exit_us[i])] -= leaks.size[i] * leaks.count[i];
+	};
 	let known = true;
 
 	for (let i = 0; i < nrLeaks; i++)
 		if (leakPasses(i) && shown(leaks.site[i], "held"))
-			stays[Math.min(Math.floor(leaks.time_us[i] / bucket), end.length)] += leaks.size[i] * leaks.count[i];
+			addLeak(stays, i);
 	for (let i = 1; i < stays.length; i++)
 		stays[i] += stays[i - 1];
 	/* What a scan has said, it said of blocks that are held to the end. */
@@ -292,7 +301,7 @@ function updateHeld() {
 				held[Math.min(Math.round((history[i] + 0.5) * history[0] / bucket), end.length)] += history[i + 1] * mean;
 		} else if (sites.frees[s] === 0) {
 			for (let i = firstLeak[s]; i < firstLeak[s + 1]; i++)
-				held[Math.min(Math.floor(leaks.time_us[i] / bucket), end.length)] += leaks.size[i] * leaks.count[i];
+				addLeak(held, i);
 		} else {
 			known = false;
 		}
@@ -384,7 +393,7 @@ function drawHeldLegend(everything, series) {
 
 	if (series)
 		keys.push(["line", everything ? "held" : "held by the selection (estimated)"]);
-	keys.push(["area", "of these, still held " + data.summary.moment]);
+	keys.push(["area", "of these, " + staysWords]);
 	$("held-legend").replaceChildren(...keys.flatMap(([colour, words]) => [element("span", "key " + colour), words]));
 	if (charts.cursor < 0) {
 		$("held-status").textContent = "";
@@ -392,8 +401,7 @@ function drawHeldLegend(everything, series) {
 	}
 	const at = Math.min(Math.floor(charts.cursor / data.held.span_us), data.held.end.length - 1);
 	$("held-status").textContent = `${timeText(charts.cursor)} after the start: ` +
-		(series ? `${bytesText(series[at] || 0)} held, ` : "") + `${bytesText(charts.selected.stays[at] || 0)} of these still held ` +
-		data.summary.moment;
+		(series ? `${bytesText(series[at] || 0)} held, ` : "") + `${bytesText(charts.selected.stays[at] || 0)} of these ` + staysWords;
 }
 
 /* --- Zooming and pointing --- */

@@ -74,12 +74,13 @@ function makeSummary() {
 	$("origin").replaceChildren(...[s.host ? ["on ", s.host] : null,
 		s.begin_ms ? ["from ", new Date(s.begin_ms).toISOString().slice(0, 19).replace("T", " ") + " UTC"] : null,
 		s.command ? ["by ", element("code", "", s.command)] : null].filter(Boolean).map((words) => element("span", "", ...words)));
+	const exited = s.exited_blocks && `, ${s.exited_blocks < s.held_blocks ? countText(s.exited_blocks) : "all"} until their process exited`;
 	document.title = `Leak report: ${bytesText(s.held_bytes)} held`;
 	$("tiles").replaceChildren(
 		tile("Probably leaked", bytesText(suspect), (suspectCauses ? "by " + plural(suspectCauses, "cause") : "no suspect cause") +
 			(unclear ? `, ${bytesText(unclear)} unclear` : ""), "first" + (suspect ? "" : unclear ? " unsure" : " clean")),
 		...(data.reach.length ? [tile(worstWords, bytesText(sumOf(reachBytes[data.worst])), `in ${plural(sumOf(reachBlocks[data.worst]), "block")}`)] : []),
-		tile("Held " + s.moment, bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
+		tile("Held " + s.moment, bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}${exited || ""}`),
 		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
 		...(data.held ? [tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`)] : []),
 		tile("Allocated", bytesText(s.allocated_bytes), `in ${plural(s.allocations, "block")}`),

@@ -14,6 +14,7 @@ then "ok", or what went wrong. All jobs share one browser. Reports are of test/t
   rounding       any report
   invisible      a report of a process whose name changes the direction of writing
   windows        a report of a recording in windows (test/unit/windows/test_window_reports.c)
+  exits          a report of fork_tree
   hover          a report of a million blocks; prints what the pointer takes
   only_leaky     a report of one stack; before_burst: of an early moment
   clean          a report of a program that leaks nothing, recorded through a pipe
@@ -504,6 +505,22 @@ def check_clean(browser):
 
 def check_young(browser):
     expect_in("the tiles", "Probably leaked99.0 KiBby 1 cause, 1.00 KiB unclear", text(browser, "#tiles"))
+
+
+def check_exits(browser):
+    expect_in("the tile", "until their process exited", text(browser, "#tiles"))
+    expect_in("the legend", "or when their process exited", text(browser, "#held-legend"))
+    browser.place("#held canvas")
+    seen = browser.evaluate(
+        "(() => { const canvas = document.querySelector('#held canvas'), r = canvas.getBoundingClientRect(), seen = [];"
+        "for (let x = r.x; x < r.right; x += 2) {"
+        "canvas.dispatchEvent(new MouseEvent('mousemove', { clientX: x, clientY: r.y + r.height / 2, bubbles: true }));"
+        "seen.push(document.querySelector('#held-status').textContent); } return seen.join('\\n'); })()")
+    units = {"byte": 1, "bytes": 1, "KiB": 1024}
+    amounts = [(float(held) * units[unit], float(stays) * units[of]) for held, unit, stays, of in
+               re.findall(r"([\d.]+) (\w+) held, ([\d.]+) (\w+) of these", seen)]
+    expect("places with blocks that stay", max((stays for _, stays in amounts), default=0) > 0, True)
+    expect("of more than is held", [pair for pair in amounts if pair[1] > pair[0]], [])
 
 
 def check_windows(browser):

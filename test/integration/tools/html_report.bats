@@ -65,6 +65,7 @@ record_kinds() {
 record_all() {
 	local moment PATH=$BIN:$TARGETS:$PATH # the page shows the command line
 
+	record forked fork_tree || return
 	record some many_stacks --leaks 2000 --interval-us 200 && record marks marked_requests &
 	leakrec -m 512 -o - -- many_stacks --leaks 0 >clean.data 2>clean.rec && report clean &
 	record_scanned &
@@ -102,7 +103,7 @@ setup_file() {
 		finding:kinds.html:search,range,table flame:kinds.html:flame points:kinds.html:points \
 		verdicts:kinds.html:verdicts sizes:kinds.html:sizes hostile:kinds.html:hostile \
 		looks:kinds.html:narrow,print,theme causes:some.html:causes,narrow marks:marks.html:marks marks_at:marks_at.html:marks_at \
-		clean:clean.html:clean none:none.html:clean young:young.html:young slow:slow.html:slow,invisible,rounding windows:windows.html:windows scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
+		clean:clean.html:clean none:none.html:clean young:young.html:young slow:slow.html:slow,invisible,rounding windows:windows.html:windows exits:forked.html:exits scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
 		"pictures:kinds.html:pictures:${PICTURES:-.}" || true # each test says what is wrong
 }
 
@@ -153,6 +154,10 @@ teardown() {
 
 @test "html: slow growth is not zero; names have no invisible characters" {
 	seen slow
+}
+
+@test "html: blocks of a process that has exited were held until then" {
+	seen exits
 }
 
 @test "html: of a recording in windows, nothing that was not observed" {

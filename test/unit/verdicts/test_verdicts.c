@@ -33,7 +33,8 @@ static struct process_life life_of(const void *context, pid_t pid, uint64_t time
 	uint64_t start_ns = START + (uint64_t)(pid - 100) * SECOND;
 
 	return pid == 1 ? (struct process_life){0}
-			: (struct process_life){start_ns, start_ns + 9 * SECOND / 10};
+			: (struct process_life){.start_ns = start_ns,
+						.end_ns = start_ns + 9 * SECOND / 10};
 }
 
 static void what_processes_left_behind_is_no_growth(void **state)
@@ -67,7 +68,7 @@ static struct process_life life_of_worker(const void *context, pid_t pid, uint64
 {
 	uint64_t start_ns = START + (uint64_t)(2 * pid) * SECOND;
 
-	return (struct process_life){start_ns, start_ns + 20 * SECOND};
+	return (struct process_life){.start_ns = start_ns, .end_ns = start_ns + 20 * SECOND};
 }
 
 /* @loaded blocks of each worker at its start, and @later ones as long as it lives. */
