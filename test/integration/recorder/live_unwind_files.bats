@@ -82,11 +82,11 @@ record_waiting() {
 	record_waiting
 }
 
-# The process's files exist only in its own mount namespace, below another root.
-@test "live: a program in a container" {
+# record_in_container [FLAG...]: the process's files exist only in its own mount namespace, below another root.
+record_in_container() {
 	write_chain c
 	write_waits
-	cc -g -O2 -fomit-frame-pointer -o waits chain.c waits.c
+	cc -g -O2 -fomit-frame-pointer "$@" -o waits chain.c waits.c
 	mkdir rootfs
 	cat >enter <<-'END'
 		mount -t tmpfs none rootfs
@@ -103,4 +103,13 @@ record_waiting() {
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
 	read -r -t 60 -u "$TARGET_OUT" _ RECORDED_PID
 	record_waiting
+}
+
+@test "live: a program in a container" {
+	record_in_container
+}
+
+# Its inode proves which file it is.
+@test "live: a program in a container, without a build-id" {
+	record_in_container -Wl,--build-id=none
 }
