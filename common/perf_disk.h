@@ -9,6 +9,8 @@
 
 #include <assert.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PERF_MAGIC	   0x32454c4946524550ULL /* "PERFILE2", in the writer's byte order */
@@ -108,6 +110,24 @@ struct perf_disk_mmap2 {
 };
 
 static_assert(sizeof(struct perf_disk_mmap2) == 72, "PERF_RECORD_MMAP2's fixed part is 72 bytes");
+
+/*
+ * True if the record has a build-id. The flag may also be left from the same record of another
+ * tracer, one that asked for build-ids: perf_event_mmap_output(), kernel/events/core.c (Linux 5.12
+ * to 6.18) does not clear it. The union then holds a device, an inode and its generation. After a
+ * build-id the kernel writes zeros.
+ */
+static inline bool perf_disk_has_build_id(const struct perf_disk_mmap2 *disk)
+{
+	uint8_t sum = disk->reserved[0] | disk->reserved[1] | disk->reserved[2];
+
+	if (!(disk->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) ||
+	    disk->build_id_size > sizeof(disk->build_id))
+		return false;
+	for (size_t i = disk->build_id_size; i < sizeof(disk->build_id); i++)
+		sum |= disk->build_id[i];
+	return sum == 0;
+}
 
 struct perf_disk_mmap {
 	struct perf_event_header header;

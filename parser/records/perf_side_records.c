@@ -22,24 +22,6 @@ static void copy_build_id(const uint8_t *from, uint8_t size, uint8_t *to, uint8_
 	memcpy(to, from, *ret_size);
 }
 
-/*
- * True if the record has a build-id. The flag may also be left from the same record of another
- * tracer, one that asked for build-ids: perf_event_mmap_output(), kernel/events/core.c (Linux 5.12
- * to 6.18) does not clear it. The union then holds a device, an inode and its generation. After a
- * build-id the kernel writes zeros.
- */
-static bool has_build_id(const struct perf_disk_mmap2 *disk)
-{
-	uint8_t sum = disk->reserved[0] | disk->reserved[1] | disk->reserved[2];
-
-	if (!(disk->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) ||
-	    disk->build_id_size > sizeof(disk->build_id))
-		return false;
-	for (size_t i = disk->build_id_size; i < sizeof(disk->build_id); i++)
-		sum |= disk->build_id[i];
-	return sum == 0;
-}
-
 static int decode_mmap2(const struct perf_record *record, size_t body_bytes,
 			struct perf_mmap_record *ret)
 {
@@ -53,7 +35,7 @@ static int decode_mmap2(const struct perf_record *record, size_t body_bytes,
 	ret->mapping.start = disk.address;
 	ret->mapping.len = disk.len;
 	ret->mapping.file_offset = disk.file_offset;
-	if (has_build_id(&disk)) {
+	if (perf_disk_has_build_id(&disk)) {
 		copy_build_id(disk.build_id, disk.build_id_size, ret->mapping.build_id,
 			      &ret->mapping.build_id_size);
 	} else {

@@ -58,9 +58,9 @@ int build_ids_add_record(struct build_ids *ids, const struct perf_event_header *
 	const struct perf_disk_mmap2 *mmap2 = (const struct perf_disk_mmap2 *)record;
 	struct build_id id;
 
-	if (record->type != PERF_RECORD_MMAP2 || !(record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+	if (record->type != PERF_RECORD_MMAP2 || !perf_disk_has_build_id(mmap2))
 		return 0;
-	id.size = mmap2->build_id_size <= BUILD_ID_SIZE ? mmap2->build_id_size : 0;
+	id.size = mmap2->build_id_size;
 	memcpy(id.bytes, mmap2->build_id, BUILD_ID_SIZE);
 	return add(ids, (const char *)(mmap2 + 1), &id);
 }

@@ -156,9 +156,8 @@ static int apply_mapping(struct live_unwinder *unwinder, const struct perf_event
 	mapping.start = disk->address;
 	mapping.len = disk->len;
 	mapping.file_offset = disk->file_offset;
-	if (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		mapping.build_id_size =
-			disk->build_id_size < BUILD_ID_MAX ? disk->build_id_size : BUILD_ID_MAX;
+	if (perf_disk_has_build_id(disk)) {
+		mapping.build_id_size = disk->build_id_size;
 		memcpy(mapping.build_id, disk->build_id, mapping.build_id_size);
 	} else {
 		mapping.device = makedev(disk->major, disk->minor);

@@ -2,6 +2,7 @@
 /* What the writer puts before the first record; and a mirror that it does not wait for. */
 #include "common/perf_disk.h"
 #include "common/scope.h"
+#include "recorder/output/build_ids.h"
 #include "recorder/output/perf_writer.h"
 
 #include <errno.h>
@@ -109,10 +110,30 @@ static void nobody_waits_for_a_mirror_that_never_waits(void **state)
 	perf_writer_destroy(writer);
 }
 
+/* The kernel leaves the flag from another tracer's record. */
+static void an_inode_is_no_build_id(void **state)
+{
+	struct {
+		struct perf_disk_mmap2 disk;
+		char path[8];
+	} mmap2 = {
+		.disk.header = {PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, sizeof(mmap2)},
+		.disk.major = 254,
+		.disk.inode = 0x3c94b,
+		.path = "/a",
+	};
+	struct build_ids ids = {0};
+
+	assert_int_equal(build_ids_add_record(&ids, &mmap2.disk.header), 0);
+	assert_int_equal(ids.nr_entries, 0);
+	build_ids_deinit(&ids);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_ids_of_an_event_go_through_a_pipe),
+		cmocka_unit_test(an_inode_is_no_build_id),
 		cmocka_unit_test(nobody_waits_for_a_mirror_that_never_waits),
 	};
 
