@@ -24,7 +24,7 @@
 
 static SCREEN *terminal;
 
-const char *top_order_name(enum top_order order)
+static const char *order_name(enum top_order order)
 {
 	static const char *const names[TOP_NR_ORDERS] = {
 		[TOP_BY_HELD] = "held",
@@ -198,7 +198,7 @@ static void draw_head(const struct top_screen *screen)
 		   bytes_text(held, (double)screen->rows->held_bytes, false),
 		   screen->rows->held_blocks, quantity_plural(screen->rows->held_blocks),
 		   bytes_text(growth, (double)screen->rows->bytes_per_s, true), screen->nr_shown,
-		   quantity_plural(screen->nr_shown), top_order_name(screen->order), filter, mark);
+		   quantity_plural(screen->nr_shown), order_name(screen->order), filter, mark);
 	draw_titles(screen, end - 1);
 }
 

@@ -41,6 +41,4 @@ void top_screen_close(void);
 
 void top_screen_draw(struct top_screen *screen);
 
-const char *top_order_name(enum top_order order);
-
 #endif

@@ -37,7 +37,12 @@ bool elf_section_has_bytes(Elf *elf, uint64_t offset, uint64_t size)
 	return !has_sections;
 }
 
-bool elf_section_has_strings(Elf *elf, size_t number)
+/*
+ * True if elf_strptr() can be trusted with section @number: a table that is not compressed, which
+ * it would expand, and that ends with a NUL. Otherwise it looks for one from the table's end on,
+ * for each name, which takes hours if the file is made for that.
+ */
+static bool has_strings(Elf *elf, size_t number)
 {
 	Elf_Scn *section = elf_getscn(elf, number);
 	GElf_Shdr header;
@@ -60,8 +65,7 @@ bool elf_symbol_table_find(Elf *elf, uint32_t type, struct elf_symbol_table *ret
 
 		if (header->sh_type != type)
 			continue;
-		if (header->sh_size > MAX_SYMBOLS_BYTES ||
-		    !elf_section_has_strings(elf, header->sh_link))
+		if (header->sh_size > MAX_SYMBOLS_BYTES || !has_strings(elf, header->sh_link))
 			return false;
 		ret->data = elf_getdata(section.handle, NULL);
 		/* Its sh_entsize may be anything. */

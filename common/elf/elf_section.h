@@ -24,13 +24,6 @@ bool elf_section_next(Elf *elf, struct elf_section *section);
  */
 bool elf_section_has_bytes(Elf *elf, uint64_t offset, uint64_t size);
 
-/*
- * True if elf_strptr() can be trusted with section @number: a table that is not compressed, which
- * it would expand, and that ends with a NUL. Otherwise it looks for one from the table's end on,
- * for each name, which takes hours if the file is made for that.
- */
-bool elf_section_has_strings(Elf *elf, size_t number);
-
 /* A symbol table whose names may be read. */
 struct elf_symbol_table {
 	Elf *elf;

@@ -136,7 +136,8 @@ static void drop_unfit(struct process_list *list)
 	list->nr = nr;
 }
 
-int followed_list(const struct followed *followed, struct process_list *ret)
+/* Lists the processes there are, except this one. Returns 0, also if there are none. */
+static int list_now(const struct followed *followed, struct process_list *ret)
 {
 	int err;
 
@@ -154,7 +155,7 @@ int followed_wait(const struct followed *followed, struct service_manager *manag
 	const struct timespec pause = {.tv_nsec = followed->unit ? LOOK_FOR_UNIT_NS
 								 : LOOK_FOR_PROGRAM_NS};
 	const char *name = followed->unit ? followed->unit : followed->program;
-	int err = followed_list(followed, ret);
+	int err = list_now(followed, ret);
 
 	if (!err && !ret->nr) {
 		diag_note("waiting for processes of %s", name);
@@ -166,7 +167,7 @@ int followed_wait(const struct followed *followed, struct service_manager *manag
 			service_manager_say(manager, "waiting for processes of %s", name);
 		nanosleep(&pause, NULL);
 		process_list_deinit(ret);
-		err = followed_list(followed, ret);
+		err = list_now(followed, ret);
 	}
 	return err;
 }

@@ -18,17 +18,12 @@ struct followed {
 bool followed_is_unit_name(const char *name);
 
 /*
- * Lists the processes there are, except this one. Returns 0, also if there are none, or a negative
- * errno, reported. Release *@ret with process_list_deinit().
+ * Waits until there are such processes besides this one, and lists them. Tells @manager that it
+ * waits, which is progress. Signals end the process. Returns 0 or a negative errno, reported.
+ * Release *@ret with process_list_deinit().
  *
  * A unit's cgroup is looked for in slices, which are root's, and nowhere below: who has a service
  * manager of his own can give any name to cgroups below that.
- */
-int followed_list(const struct followed *followed, struct process_list *ret);
-
-/*
- * Waits until there are some, and lists them. Tells @manager that it waits, which is progress.
- * Signals end the process. Returns 0 or a negative errno, reported.
  */
 int followed_wait(const struct followed *followed, struct service_manager *manager,
 		  struct process_list *ret);

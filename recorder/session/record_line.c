@@ -22,7 +22,8 @@ void record_line_init(struct record_line *ret, uint64_t start_ns)
 	};
 }
 
-void record_line_text(char *ret, size_t size, double elapsed_s, double events_per_s, double left_s)
+/* "12 s, 48,210 events/s, 48 s left"; @left_s < 0: without that. */
+static void print_line(char *ret, size_t size, double elapsed_s, double events_per_s, double left_s)
 {
 	char elapsed[48], left[64] = "";
 
@@ -56,12 +57,11 @@ void record_line_update(struct record_line *line, uint64_t now_ns, uint64_t end_
 
 	if (!line->is_wanted || now_ns - line->shown_ns < SHOW_EVERY_NS)
 		return;
-	record_line_text(text, sizeof(text), (double)(now_ns - line->start_ns) / 1e9,
-			 (double)(nr_events - line->nr_shown) * 1e9 /
-				 (double)(now_ns - line->shown_ns),
-			 end_ns == UINT64_MAX ? -1
-			 : end_ns > now_ns    ? (double)(end_ns - now_ns) / 1e9
-					      : 0);
+	print_line(text, sizeof(text), (double)(now_ns - line->start_ns) / 1e9,
+		   (double)(nr_events - line->nr_shown) * 1e9 / (double)(now_ns - line->shown_ns),
+		   end_ns == UINT64_MAX ? -1
+		   : end_ns > now_ns	? (double)(end_ns - now_ns) / 1e9
+					: 0);
 	/* The cursor returns to the start of the line, so that a message overwrites it. */
 	snprintf(shown, sizeof(shown), CLEAR_LINE "%s\r", text);
 	line->is_shown |= show(shown);

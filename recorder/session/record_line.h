@@ -25,7 +25,4 @@ void record_line_update(struct record_line *line, uint64_t now_ns, uint64_t end_
 /* Clears the line. Call it before other messages. */
 void record_line_end(struct record_line *line);
 
-/* "12 s, 48,210 events/s, 48 s left"; @left_s < 0: without that. */
-void record_line_text(char *ret, size_t size, double elapsed_s, double events_per_s, double left_s);
-
 #endif

@@ -49,7 +49,13 @@ enum arm64_step {
 /* Sizes of user addresses that Linux can be built for (arch/arm64/Kconfig, ARM64_VA_BITS). */
 static const uint8_t address_bits[] = {52, 48, 47, 42, 39, 36};
 
-uint64_t arm64_code_address(const struct address_space *space, uint64_t address)
+/*
+ * The address that @address, which may be signed, stands for. The recording does not tell how many
+ * bits an address has, so the result is the longest one that @space maps, or else has 48 bits. The
+ * code is in bits 54 and below, down to the size of an address (ptrauth_user_pac_mask(),
+ * arch/arm64/include/asm/pointer_auth.h, Linux 6.1); the top byte is the program's own (TBI).
+ */
+static uint64_t code_address(const struct address_space *space, uint64_t address)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(address_bits); i++) {
 		uint64_t bare = address & ((1ull << address_bits[i]) - 1);
@@ -93,7 +99,7 @@ static enum arm64_step return_to(struct arm64_walk *walk, uint64_t address)
 	struct arm64_frame *frame = &walk->frame;
 	const struct mapping *mapping;
 
-	frame->pc = arm64_code_address(walk->space, address);
+	frame->pc = code_address(walk->space, address);
 	frame->is_return = true;
 	mapping = address_space_find(walk->space, frame->pc);
 	if (walk->nr_pending < walk->dump->nr_pending_returns &&
@@ -164,12 +170,12 @@ static bool has_no_frame(const struct arm64_walk *walk)
 
 	if (frame->is_return || walk->dump->returned_from || !is_known(frame, ARM64_LINK))
 		return false;
-	link = arm64_code_address(walk->space, frame->registers[ARM64_LINK]);
+	link = code_address(walk->space, frame->registers[ARM64_LINK]);
 	if (link == frame->pc || !address_space_find(walk->space, link))
 		return false;
 	return !is_known(frame, ARM64_FP) ||
 	       !read_word(walk, frame->registers[ARM64_FP] + 8, &saved) ||
-	       arm64_code_address(walk->space, saved) != link;
+	       code_address(walk->space, saved) != link;
 }
 
 /* A frame record is the caller's frame pointer and the return address (AAPCS64, 6.4.6). */

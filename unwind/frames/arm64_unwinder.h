@@ -25,12 +25,4 @@ extern const struct unwinder_ops arm64_unwinder_ops;
 /* @rules must stay as long as @unwinder. */
 void arm64_unwinder_init(struct arm64_unwinder *unwinder, struct cfi_rules *rules);
 
-/*
- * The address that @address, which may be signed, stands for. The recording does not tell how many
- * bits an address has, so the result is the longest one that @space maps, or else has 48 bits. The
- * code is in bits 54 and below, down to the size of an address (ptrauth_user_pac_mask(),
- * arch/arm64/include/asm/pointer_auth.h, Linux 6.1); the top byte is the program's own (TBI).
- */
-uint64_t arm64_code_address(const struct address_space *space, uint64_t address);
-
 #endif
