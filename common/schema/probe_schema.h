@@ -99,12 +99,6 @@ static inline bool probe_schema_is_resource(const struct probe_schema *schema)
 	return schema->effect >= RESOURCE_AT_ENTRY;
 }
 
-/* True if the function takes blocks from its caller, to free or to reallocate them. */
-static inline bool probe_schema_releases(const struct probe_schema *schema)
-{
-	return schema->effect == HEAP_RELEASE || schema->effect == HEAP_REALLOC;
-}
-
 /*
  * True for the points that are recorded when the function returns: there the stack is the caller's.
  */

@@ -27,9 +27,6 @@ struct plot_output {
 /* Whether @path ends in a suffix of pictures. */
 bool plot_output_knows_suffix(const char *path);
 
-/* Whether --term accepts @term. */
-bool plot_output_knows_term(const char *term);
-
 /*
  * Chooses the output by the user's options (@path, @term; each may be NULL), the display, the
  * terminal and the installed gnuplot. Returns 0, or a negative errno after reporting it.

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/labels/plot_colours.h"
 
-#include "common/scope.h"
-
 #include <string.h>
 
 /* The share of the colour in the palest shade; the rest is white. */

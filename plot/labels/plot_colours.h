@@ -19,7 +19,6 @@ int plot_rank_point(size_t rank);
 
 #define PLOT_COLOUR_OTHERS 0x8a8a8aU
 #define PLOT_POINT_OTHERS  2 /* a cross */
-#define PLOT_COLOUR_GRID   0xe4e4e4U
 
 /* leakparse's verdicts, the most urgent first. */
 enum plot_verdict {

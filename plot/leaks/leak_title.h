@@ -37,10 +37,4 @@ void leak_title_print_lost(FILE *out, uint64_t nr_lost, uint64_t nr_without_hold
 void leak_title_write(const struct plot_script *script, const char *headline, const char *reach,
 		      const char *caveats);
 
-/* The plural's "s"; "" for 1. */
-static inline const char *leak_title_plural(uint64_t nr)
-{
-	return nr == 1 ? "" : "s";
-}
-
 #endif

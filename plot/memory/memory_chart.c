@@ -3,7 +3,6 @@
 
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
 
 /* Margin above and below the curves: a part of their span, at least a part of the largest value. */

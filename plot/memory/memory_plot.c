@@ -8,7 +8,6 @@
 #include "plot/gnuplot/end_signals.h"
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/gnuplot/plot_draw.h"
-#include "plot/labels/byte_text.h"
 #include "plot/memory/memory_chart.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
 #include "plot/leaks/leak_label.h"
 #include "plot/leaks/leak_title.h"

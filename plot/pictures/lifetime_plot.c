@@ -7,7 +7,6 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/labels/byte_text.h"
 #include "plot/leaks/leak_title.h"
 #include "plot/pictures/history_plot.h"
 

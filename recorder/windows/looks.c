@@ -84,11 +84,6 @@ void looks_destroy(struct looks *looks)
 	free(looks);
 }
 
-size_t looks_nr(const struct looks *looks)
-{
-	return looks->nr;
-}
-
 /* --- the choice --- */
 
 static int by_site(const void *a, const void *b)

@@ -43,7 +43,4 @@ void looks_choose(struct looks *looks, const struct held_blocks *held, struct ta
 int looks_take(struct looks *looks, struct target_table *table, struct perf_writer *writer,
 	       bool at_all);
 
-/* How many blocks are looked at. */
-size_t looks_nr(const struct looks *looks);
-
 #endif

@@ -69,18 +69,6 @@ int live_metrics_create(const char *recording, struct live_metrics **ret)
 	return metrics && metrics->recording ? 0 : -ENOMEM;
 }
 
-void live_metrics_destroy(struct live_metrics *metrics)
-{
-	if (!metrics)
-		return;
-	for (size_t i = 0; i < metrics->nr_causes; i++) {
-		free(metrics->causes[i].function);
-		free(metrics->causes[i].module);
-	}
-	free(metrics->recording);
-	free(metrics);
-}
-
 /* --- Causes --- */
 
 static bool is_leak(enum verdict verdict)

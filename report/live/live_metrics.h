@@ -18,9 +18,11 @@
 
 struct live_metrics;
 
-/* @recording: the value of the label that distinguishes recordings. Returns 0 or -ENOMEM. */
+/*
+ * @recording: the value of the label that distinguishes recordings. Returns 0 or -ENOMEM. They are
+ * never freed.
+ */
 int live_metrics_create(const char *recording, struct live_metrics **ret);
-void live_metrics_destroy(struct live_metrics *metrics);
 
 /* Writes the text to memory, which the caller frees. Returns 0 or -ENOMEM. */
 int live_metrics_text(struct live_metrics *metrics, const struct leak_report *report,

@@ -87,15 +87,6 @@ int reported_causes_create(struct reported_causes **ret)
 	return 0;
 }
 
-void reported_causes_destroy(struct reported_causes *causes)
-{
-	if (!causes)
-		return;
-	for (size_t i = 0; i < causes->nr; i++)
-		free(causes->lines[i]);
-	free(causes);
-}
-
 int reported_causes_write(struct reported_causes *causes)
 {
 	_cleanup_free_ char *text = NULL;

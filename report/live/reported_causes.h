@@ -19,10 +19,9 @@ struct reported_causes;
 
 /*
  * Reads the file (live_services.h). A missing or unreadable file, which is reported, has no causes.
- * Returns 0 or -ENOMEM. Release with reported_causes_destroy().
+ * Returns 0 or -ENOMEM. They are never freed.
  */
 int reported_causes_create(struct reported_causes **ret);
-void reported_causes_destroy(struct reported_causes *causes);
 
 /* Whether the file had the cause when it was read. Returns 0 or -ENOMEM. */
 int reported_causes_had(const struct reported_causes *causes, const struct leak_report *report,

@@ -14,7 +14,6 @@
 #define GLIBC_FENCEPOST	  16u
 #define GLIBC_PREV_IN_USE 1u
 #define GLIBC_IS_MAPPED	  2u
-#define GLIBC_OTHER_ARENA 4u
 #define GLIBC_SIZE_MASK	  (~7ull)
 #define GLIBC_NR_BINS	  127u
 #define GLIBC_BINS_BYTES  (GLIBC_NR_BINS * 16)

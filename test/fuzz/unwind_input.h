@@ -10,10 +10,9 @@
 #define UNWIND_STACK_WORDS   64
 
 /* PERF_REG_X86_*: ax, bx, cx, dx, si, di, bp, sp, ip, flags, cs, ss, r8 to r15. */
-#define UNWIND_X86_REGISTERS 20
-#define UNWIND_X86_MASK	     0xff0fffull
-#define UNWIND_X86_SP	     7
-#define UNWIND_X86_IP	     8
+#define UNWIND_X86_MASK 0xff0fffull
+#define UNWIND_X86_SP	7
+#define UNWIND_X86_IP	8
 /* PERF_REG_ARM64_*: x0 to x29, lr, sp, pc. */
 #define UNWIND_ARM64_REGISTERS 33
 #define UNWIND_ARM64_MASK      0x1ffffffffull
