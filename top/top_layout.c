@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/top_layout.h"
 
-#include "common/scope.h"
-
 #define MARGIN 1 /* for the mark of the selected row */
 /* Of the stack: at least, and before columns that only wide screens have. */
 #define MIN_STACK  9

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/calls/descriptor_calls.h"
 
-#include "common/scope.h"
 #include "parser/calls/resource_calls.h"
 
 #include <errno.h>

@@ -4,8 +4,6 @@
 #include "probes/allocators/allocator_symbols.h"
 #include "probes/x86/code_targets.h"
 
-#include "common/scope.h"
-
 #include <errno.h>
 #include <stdlib.h>
 

@@ -5,7 +5,6 @@
 #include "probes/plan/exit_plan.h"
 #include "probes/plan/usdt_pool_probes.h"
 #include "probes/sites/probe_arch.h"
-#include "common/proc/mapped_files.h"
 #include "probes/plan/usdt_plan.h"
 
 #include "common/diag.h"

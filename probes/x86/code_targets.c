@@ -7,7 +7,6 @@
 
 #include "common/elf/elf_file.h"
 #include "common/schema/probe_symbols.h"
-#include "common/scope.h"
 
 #include <errno.h>
 #include <limits.h>

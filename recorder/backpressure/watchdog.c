@@ -5,7 +5,6 @@
 #include "common/diag.h"
 #include "common/sandbox/capabilities.h"
 #include "common/scope.h"
-#include "common/proc/process_status.h"
 #include "recorder/processes/helper_name.h"
 #include "recorder/target_table/target_table.h"
 

@@ -4,7 +4,6 @@
 #include "common/hash.h"
 #include "common/perf_disk.h"
 #include "common/schema/probe_events.h"
-#include "common/scope.h"
 #include "recorder/events/sample_format.h"
 #include "recorder/held/held_table.h"
 

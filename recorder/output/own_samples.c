@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/output/own_samples.h"
 
-#include "common/perf_disk.h"
 #include "common/schema/look_state.h"
 #include "common/schema/probe_schema.h"
 #include "common/schema/reach_class.h"

@@ -11,7 +11,6 @@
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/programs/bpf_syscalls.h"
 #include "recorder/programs/preemption.h"
-#include "recorder/target_table/target_table_shared.h"
 /* After what they use. */
 #include "bpf_recorder.skel.h"
 

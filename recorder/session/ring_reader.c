@@ -2,7 +2,6 @@
 #include "recorder/session/ring_reader.h"
 
 #include "common/clock.h"
-#include "common/scope.h"
 #include "common/perf_disk.h"
 #include "recorder/events/ring_size.h"
 #include "recorder/session/perf_samples.h"

@@ -2,7 +2,6 @@
 #include "recorder/session/rounds.h"
 
 #include "common/clock.h"
-#include "common/diag.h"
 #include "common/perf_disk.h"
 #include "common/scope.h"
 #include "probes/elf/analysis_limit.h"

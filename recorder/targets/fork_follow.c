@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/targets/fork_follow.h"
 
-#include "common/clock.h"
 #include "common/diag.h"
 #include "common/interrupted.h"
 #include "common/scope.h"

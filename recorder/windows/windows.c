@@ -3,8 +3,6 @@
 
 #include "common/clock.h"
 #include "common/hash.h"
-#include "common/perf_disk.h"
-#include "common/schema/look_state.h"
 #include "recorder/output/own_samples.h"
 
 #include <errno.h>

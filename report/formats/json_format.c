@@ -5,7 +5,6 @@
 #include "report/formats/formats.h"
 #include "report/names/named_stack.h"
 #include "report/text/cause_holder.h"
-#include "report/text/leak_words.h"
 
 #include <errno.h>
 #include <inttypes.h>

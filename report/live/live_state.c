@@ -2,7 +2,6 @@
 #include "report/live/live_state.h"
 
 #include "common/clock.h"
-#include "common/diag.h"
 #include "common/scope.h"
 #include "report/text/leaks_writer.h"
 #include "report/text/summary_report.h"

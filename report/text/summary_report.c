@@ -10,7 +10,6 @@
 #include "parser/windows/observed_time.h"
 #include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
-#include "report/text/leaks_text.h"
 #include "report/text/memory_report.h"
 #include "report/text/resource_report.h"
 #include "report/text/summary_rows.h"

@@ -3,7 +3,6 @@
 
 #include "common/colour.h"
 #include "common/diag.h"
-#include "common/quantity.h"
 #include "common/scope.h"
 #include "parser/statistics/held_bars.h"
 #include "report/text/cause_frames.h"

@@ -3,7 +3,6 @@
 
 #include "common/diag.h"
 #include "common/quantity.h"
-#include "common/scope.h"
 #include "scan/report/census.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 #include "unwind/modules/debuginfo.h"
 
 #include "common/elf/debug_file.h"
-#include "common/diag.h"
 #include "common/elf/elf_file.h"
 #include "common/scope.h"
 #include "unwind/modules/debug_server.h"

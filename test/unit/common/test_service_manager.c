@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a service manager is told, by a manager that is a socket of this process. */
-#include "common/clock.h"
 #include "common/service/service_manager.h"
 
 #include <setjmp.h>

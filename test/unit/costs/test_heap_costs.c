@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Recordings that someone made up to keep the parser busy. */
 #include "common/clock.h"
-#include "common/scope.h"
 #include "parser/windows/followed_blocks.h"
 #include "test/support/heap_feed.h"
 #include "test/unit/costs/prepared_keys.h"

@@ -4,7 +4,6 @@
 #include "common/scope.h"
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/gnuplot/gnuplot_services.h"
-#include "plot/gnuplot/plot_script.h"
 
 #include <errno.h>
 #include <fcntl.h>

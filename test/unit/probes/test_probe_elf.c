@@ -4,9 +4,7 @@
 #include "probes/plan/probe_plan.h"
 #include "probes/plan/allocator_plan.h"
 #include "probes/plan/probe_set.h"
-#include "common/proc/mapped_files.h"
 
-#include "common/elf/elf_file.h"
 #include "common/scope.h"
 
 #include <dlfcn.h>

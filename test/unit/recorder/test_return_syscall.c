@@ -2,8 +2,6 @@
 /* Whether return probes could kill targets with seccomp filters. */
 #include "recorder/processes/return_syscall.h"
 
-#include "common/proc/proc_file.h"
-
 #include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -2,8 +2,6 @@
 /* What BPF programs read from the recorder's table of stack bases. */
 #include "recorder/bpf/stack_bases.h"
 
-#include "common/scope.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A made-up process whose allocator is not known: of its blocks, only a list. */
-#include "common/scope.h"
 #include "scan/analysis/scan.h"
 #include "test/support/heap_image.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files that may have gone unseen, because the kernel has skipped the programs that notice them. */
-#include "recorder/target_table/target_table.h"
 #include "recorder/targets/dlopen_watch.h"
 
 #include <errno.h>

@@ -4,7 +4,6 @@
 
 #include "bpf_recorder.skel.h"
 #include "common/proc/living_thread.h"
-#include "recorder/target_table/target_table.h"
 
 #include <errno.h>
 #include <setjmp.h>

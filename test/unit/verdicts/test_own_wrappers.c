@@ -2,8 +2,6 @@
 /* Simulated programs with wrappers of their own, and with functions that only look like one. */
 #include "parser/statistics/own_wrappers.h"
 
-#include "common/scope.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,7 +4,6 @@
 #include "parser/analysis/analysis.h"
 #include "parser/windows/followed_blocks.h"
 #include "parser/windows/followed_clock.h"
-#include "parser/windows/observed_time.h"
 #include "test/support/perf_data_writer.h"
 
 #include <math.h>
