@@ -2,6 +2,7 @@
 /* leakprobe: adds, lists, deletes and checks the uprobes on allocators. */
 #include "probes/tracefs/group_name.h"
 #include "tools/leakprobe_report.h"
+#include "tools/pid_list.h"
 #include "probes/plan/allocator_plan.h"
 #include "probes/resources/registered_resources.h"
 #include "common/proc/process_namespace.h"
@@ -10,7 +11,6 @@
 
 #include "common/diag.h"
 #include "common/options.h"
-#include "common/pid_list.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 

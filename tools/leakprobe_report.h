@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_TOOLS_LEAKPROBE_REPORT_H
 #define LEAKTOOLS_TOOLS_LEAKPROBE_REPORT_H
 
-#include "common/pid_list.h"
+#include "tools/pid_list.h"
 
 /* Prints a table of leakprobe's and leakrec's probes. Returns 0 or a negative errno, reported. */
 int leakprobe_list(void);

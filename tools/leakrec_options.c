@@ -4,13 +4,13 @@
 #include "common/diag.h"
 #include "common/number.h"
 #include "common/options.h"
-#include "common/pid_list.h"
 #include "common/scope.h"
 #include "recorder/conditions/condition.h"
 #include "recorder/output/compressor.h"
 #include "recorder/segments/segments.h"
 #include "recorder/session/heap_scan.h"
 #include "tools/leakrec_service.h"
+#include "tools/pid_list.h"
 
 #include <errno.h>
 #include <stdlib.h>

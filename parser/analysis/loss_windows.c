@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/analysis/loss_windows.h"
 
+#include "common/partition_point.h"
+
 #include <stdlib.h>
 
 #define NR_GAPS (LOSS_MAX_WINDOWS - 1) /* in a full list */
@@ -108,18 +110,10 @@ void loss_windows_add_gap(struct loss_windows *windows, uint64_t start_ns, uint6
 
 bool loss_windows_overlap(const struct loss_windows *windows, uint64_t from_ns, uint64_t to_ns)
 {
-	size_t low = 0, high = windows->nr;
-
 	/* The first window that ends after @from_ns. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	size_t first = partition_point(windows->nr, i, windows->list[i].end_ns <= from_ns);
 
-		if (windows->list[middle].end_ns <= from_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < windows->nr && windows->list[low].start_ns < to_ns;
+	return first < windows->nr && windows->list[first].start_ns < to_ns;
 }
 
 const struct loss_window *loss_windows_list(const struct loss_windows *windows, size_t *ret_nr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/analysis/process_views.h"
 
+#include "common/partition_point.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -142,17 +143,10 @@ void process_views_clock(struct process_views *views, const uint32_t *order, siz
 
 double process_clock_at(const struct process_clock *clock, double age_s)
 {
-	size_t low = 0, high = clock->nr; /* the first life that is longer */
+	/* The first life that is longer. */
+	size_t first = partition_point(clock->nr, i, clock->lives_s[i] <= age_s);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (clock->lives_s[middle] <= age_s)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return clock->nr == 0 ? 0
-			      : (clock->sums_s[low] + age_s * (double)(clock->nr - low)) /
+			      : (clock->sums_s[first] + age_s * (double)(clock->nr - first)) /
 					(double)clock->nr;
 }

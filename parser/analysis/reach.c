@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/hash.h"
+#include "common/partition_point.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -329,17 +330,9 @@ static void sort(struct reach *reach)
 static const struct reach_entry *find(const struct reach_list *list, pid_t pid, uint64_t address)
 {
 	const struct reach_entry key = {.pid = pid, .address = address, .stopped_ns = UINT64_MAX};
-	size_t low = 0, high = list->nr;
+	size_t nr = partition_point(list->nr, i, compare(&list->entries[i], &key) <= 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare(&list->entries[middle], &key) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && list->entries[low - 1].pid == pid ? &list->entries[low - 1] : NULL;
+	return nr > 0 && list->entries[nr - 1].pid == pid ? &list->entries[nr - 1] : NULL;
 }
 
 /* The scan shows a block's usable size, which is a little more than what was asked for. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/judging/judge.h"
 
+#include "common/partition_point.h"
 #include "parser/judging/judge_private.h"
 
 /* If more than this share of a site's frees was missed, that was no accident. */
@@ -17,17 +18,9 @@ void judge_sum_losses(struct judge *judge)
 /* The number of lost events that may belong to a block allocated at @time_ns. */
 static uint64_t lost_since(const struct judge *judge, uint64_t time_ns)
 {
-	size_t low = 0, high = judge->nr_windows;
+	size_t first = partition_point(judge->nr_windows, i, judge->windows[i].end_ns < time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (judge->windows[middle].end_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return judge->lost_from[low] + judge->input->lost_any_time;
+	return judge->lost_from[first] + judge->input->lost_any_time;
 }
 
 unsigned int judge_doubts(const struct judge *judge, const struct heap_block *block,

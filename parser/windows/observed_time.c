@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/windows/observed_time.h"
 
+#include "common/partition_point.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -123,17 +125,7 @@ int observed_time_begin_shut(struct observed_time *time, uint64_t time_ns)
 
 size_t observed_time_nr_before(const struct observed_time *time, uint64_t time_ns)
 {
-	size_t low = 0, high = time->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (time->windows[middle].open_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(time->nr, i, time->windows[i].open_ns <= time_ns);
 }
 
 /* The observed time before @time_ns; with @paced, by the program's pace. */

@@ -5,6 +5,7 @@
 
 #include "common/elf/elf_file.h"
 #include "common/elf/elf_section.h"
+#include "common/partition_point.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -280,18 +281,10 @@ void frame_table_deinit(struct frame_table *table)
 
 const struct frame_entry *frame_table_find(const struct frame_table *table, uint64_t address)
 {
-	size_t low = 0, high = table->nr;
+	/* The entries that begin at or before @address. */
+	size_t nr = partition_point(table->nr, i, table->entries[i].first <= address);
 
-	/* The last entry that begins at or before @address. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->entries[middle].first <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && address < table->entries[low - 1].end ? &table->entries[low - 1] : NULL;
+	return nr > 0 && address < table->entries[nr - 1].end ? &table->entries[nr - 1] : NULL;
 }
 
 bool frame_table_has_pads(const struct frame_table *table, uint64_t first, uint64_t end)

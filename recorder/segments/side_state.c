@@ -2,6 +2,7 @@
 #include "recorder/segments/side_state.h"
 
 #include "common/hash.h"
+#include "common/partition_point.h"
 #include "common/perf_disk.h"
 #include "recorder/events/sample_format.h"
 
@@ -218,17 +219,7 @@ static uint64_t end_of(const struct side_map *map)
 /* Finds the first mapping that ends after @address. */
 static size_t find_map(const struct side_process *process, uint64_t address)
 {
-	size_t from = 0, to = process->nr_maps;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (end_of(process->maps[middle]) > address)
-			to = middle;
-		else
-			from = middle + 1;
-	}
-	return from;
+	return partition_point(process->nr_maps, i, end_of(process->maps[i]) <= address);
 }
 
 /* The part of a mapping from @start to @end, which nobody uses yet. NULL: out of memory. */

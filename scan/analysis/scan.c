@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/analysis/scan.h"
 
+#include "common/partition_point.h"
 #include "common/quantity.h"
 #include "scan/threads/thread_team.h"
 
@@ -104,18 +105,10 @@ static void decide(struct scan *scan, const struct lost_list *before)
 
 static bool was_lost(const struct lost_list *before, uint64_t address, uint64_t size_bytes)
 {
-	size_t low = 0, high = before->nr;
+	size_t first = partition_point(before->nr, i, before->blocks[i].address < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (before->blocks[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < before->nr && before->blocks[low].address == address &&
-	       before->blocks[low].size_bytes == size_bytes;
+	return first < before->nr && before->blocks[first].address == address &&
+	       before->blocks[first].size_bytes == size_bytes;
 }
 
 /* Blocks that had a holder, or did not exist, in the snapshot before. */

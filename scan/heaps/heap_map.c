@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/heaps/heap_map.h"
 
+#include "common/partition_point.h"
 #include "scan/heaps/huge_array.h"
 
 #include <errno.h>
@@ -102,20 +103,14 @@ void heap_map_deinit(struct heap_map *map)
 
 const struct heap_segment *heap_map_segment(const struct heap_map *map, uint64_t address)
 {
-	size_t low = 0, high = map->nr_segments;
+	size_t first;
 
 	if (address < map->lowest || address >= map->highest)
 		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->segments[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < map->nr_segments && map->segments[low].start <= address ? &map->segments[low]
-									     : NULL;
+	first = partition_point(map->nr_segments, i, map->segments[i].end <= address);
+	return first < map->nr_segments && map->segments[first].start <= address
+		       ? &map->segments[first]
+		       : NULL;
 }
 
 /* The last bit that is set at or before @bit; false: none. */

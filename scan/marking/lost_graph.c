@@ -6,6 +6,8 @@
  */
 #include "scan/marking/lost_graph.h"
 
+#include "common/partition_point.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -43,17 +45,10 @@ static void set(uint64_t *bits, uint32_t i)
 
 const struct lost_block *lost_graph_find(const struct lost_graph *graph, uint32_t block)
 {
-	size_t low = 0, high = graph->nr;
+	size_t first = partition_point(graph->nr, i, graph->blocks[i].block < block);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (graph->blocks[middle].block < block)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < graph->nr && graph->blocks[low].block == block ? &graph->blocks[low] : NULL;
+	return first < graph->nr && graph->blocks[first].block == block ? &graph->blocks[first]
+									: NULL;
 }
 
 /* The lost block that @value leads to, by its place; HEAP_NONE: none. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/names/module_symbols.h"
 
+#include "common/partition_point.h"
 #include "common/scope.h"
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/debug_symbols.h"
@@ -175,17 +176,9 @@ static bool linked_address(const struct module_file *module, uint64_t file_offse
 
 static const struct data_symbol *find_symbol(const struct module_file *module, uint64_t address)
 {
-	size_t low = 0, high = module->nr;
+	size_t nr = partition_point(module->nr, i, module->symbols[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (module->symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && module->symbols[low - 1].end > address ? &module->symbols[low - 1] : NULL;
+	return nr > 0 && module->symbols[nr - 1].end > address ? &module->symbols[nr - 1] : NULL;
 }
 
 static const char *base_name(const char *path)

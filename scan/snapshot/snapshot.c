@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/snapshot/snapshot.h"
 
+#include "common/partition_point.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -43,17 +45,7 @@ void snapshot_deinit(struct snapshot *snapshot)
 
 size_t snapshot_region_index(const struct snapshot *snapshot, uint64_t address)
 {
-	size_t low = 0, high = snapshot->nr_regions;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (snapshot->regions[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(snapshot->nr_regions, i, snapshot->regions[i].end <= address);
 }
 
 const struct scan_region *snapshot_region(const struct snapshot *snapshot, uint64_t address)
@@ -77,17 +69,9 @@ const uint8_t *snapshot_bytes(const struct snapshot *snapshot, uint64_t address,
 /* The first of the region's runs that ends behind @address, or NULL. */
 static const struct page_run *find_run(const struct scan_region *region, uint64_t address)
 {
-	size_t low = 0, high = region->nr_runs;
+	size_t first = partition_point(region->nr_runs, i, region->runs[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (region->runs[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < region->nr_runs ? &region->runs[low] : NULL;
+	return first < region->nr_runs ? &region->runs[first] : NULL;
 }
 
 /* True if the page of @address was copied. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "test/support/leak_trace_windows.h"
 
+#include "common/partition_point.h"
 #include "test/support/leak_trace_runs.h"
 
 #include <math.h>
@@ -96,17 +97,9 @@ void leak_trace_windows_deinit(struct leak_trace *trace)
 /* The last window that opened by @at_s, or NULL. */
 static const struct trace_window *window_at(const struct trace_windows *windows, double at_s)
 {
-	size_t low = 0, high = windows->nr;
+	size_t nr = partition_point(windows->nr, i, windows->list[i].open_s <= at_s);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (windows->list[middle].open_s <= at_s)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &windows->list[low - 1] : NULL;
+	return nr ? &windows->list[nr - 1] : NULL;
 }
 
 bool leak_trace_windows_show(const struct leak_trace *trace, double at_s)
@@ -170,24 +163,17 @@ static double draw_seen_again_s(struct leak_trace *trace, const struct outliving
 {
 	const struct trace_windows *windows = trace->windows;
 	double observed_s = -block->usual_s / fmax(habits->reused, 1e-3) * log(draw(trace));
-	size_t low = 0, high = windows->nr;
+	size_t nr;
 
 	if (isinf(block->freed_s))
 		return INFINITY;
 	observed_s +=
 		(double)observed_time_before(&windows->time, time_ns_of(trace, block->freed_s)) /
 		NS_PER_S;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (windows->list[middle].before_s <= observed_s)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	observed_s -= windows->list[low - 1].before_s;
-	observed_s += windows->list[low - 1].open_s;
-	return observed_s < windows->list[low - 1].close_s ? observed_s : INFINITY;
+	nr = partition_point(windows->nr, i, windows->list[i].before_s <= observed_s);
+	observed_s -= windows->list[nr - 1].before_s;
+	observed_s += windows->list[nr - 1].open_s;
+	return observed_s < windows->list[nr - 1].close_s ? observed_s : INFINITY;
 }
 
 /* As parser/calls/window_calls.c does it. */

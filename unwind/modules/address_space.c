@@ -2,6 +2,7 @@
 #include "unwind/modules/address_space.h"
 
 #include "common/diag.h"
+#include "common/partition_point.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -147,35 +148,23 @@ out_of_memory:
 	return NULL;
 }
 
+static uint64_t run_end(const struct mapping_run *run)
+{
+	return run->mappings[run->nr - 1].end;
+}
+
 /* The position of the first mapping that ends after @address, or the end. */
 static struct mapping_place first_ending_after(const struct address_space *space, uint64_t address)
 {
-	size_t low = 0, high = space->nr_runs;
+	struct mapping_place place = {
+		.run = partition_point(space->nr_runs, i, run_end(space->runs[i]) <= address),
+	};
 	const struct mapping_run *run;
-	struct mapping_place place;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		run = space->runs[middle];
-		if (run->mappings[run->nr - 1].end > address)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	place = (struct mapping_place){.run = low};
-	if (low == space->nr_runs)
+	if (place.run == space->nr_runs)
 		return place;
-	run = space->runs[low];
-	for (high = run->nr, low = 0; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (run->mappings[middle].end > address)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	place.at = low;
+	run = space->runs[place.run];
+	place.at = partition_point(run->nr, i, run->mappings[i].end <= address);
 	return place;
 }
 

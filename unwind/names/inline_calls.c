@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/names/inline_calls.h"
 
+#include "common/partition_point.h"
+
 #include <dwarf.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -181,19 +183,11 @@ static int get_unit(struct inline_calls *calls, Dwarf_Die *die, struct unit_func
 /* The function range that holds @pc, or NULL. Ranges hardly ever overlap. */
 static const struct function_range *find_function(const struct unit_functions *unit, uint64_t pc)
 {
-	size_t low = 0, high = unit->nr;
+	size_t nr = partition_point(unit->nr, i, unit->ranges[i].start <= pc);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (unit->ranges[middle].start <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || pc >= unit->ranges[low - 1].end)
+	if (!nr || pc >= unit->ranges[nr - 1].end)
 		return NULL;
-	return &unit->ranges[low - 1];
+	return &unit->ranges[nr - 1];
 }
 
 /* The linkage name, or else the name in the source. */

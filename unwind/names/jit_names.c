@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
 #include "common/elf/root_file.h"
+#include "common/partition_point.h"
 #include "common/proc/living_thread.h"
 #include "common/proc/process_status.h"
 #include "common/proc/proc_file.h"
@@ -285,17 +286,9 @@ int jit_names_init(struct jit_names *names, pid_t pid, const char *symfs)
 const struct jit_piece *jit_names_find(const struct jit_names *names, uint64_t address)
 {
 	const struct jit_piece *best = NULL;
-	size_t low = 0, high = names->nr;
+	size_t nr = partition_point(names->nr, i, names->pieces[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (names->pieces[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low, steps = 0; i > 0 && steps < MAX_STEPS_BACK; i--, steps++) {
+	for (size_t i = nr, steps = 0; i > 0 && steps < MAX_STEPS_BACK; i--, steps++) {
 		const struct jit_piece *piece = &names->pieces[i - 1];
 
 		if (piece->highest_end <= address)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/names/symbol_table.h"
 
+#include "common/partition_point.h"
 #include "unwind/names/demangler.h"
 
 #include <errno.h>
@@ -146,22 +147,14 @@ void symbol_table_deinit(struct symbol_table *table)
 
 struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address)
 {
-	size_t low = 0, high = table->nr;
+	size_t nr = partition_point(table->nr, i, table->symbols[i].start <= address);
 	struct symbol *closest;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->symbols[middle].start > address)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	if (!low)
+	if (!nr)
 		return NULL;
-	closest = &table->symbols[low - 1];
+	closest = &table->symbols[nr - 1];
 
-	for (size_t i = low, steps = 0; i > 0 && steps < MAX_STEPS_BACK; i--, steps++) {
+	for (size_t i = nr, steps = 0; i > 0 && steps < MAX_STEPS_BACK; i--, steps++) {
 		struct symbol *symbol = &table->symbols[i - 1];
 
 		if (symbol->highest_end <= address)

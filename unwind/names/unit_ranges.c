@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/names/unit_ranges.h"
 
+#include "common/partition_point.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -70,18 +72,10 @@ void unit_ranges_deinit(struct unit_ranges *ranges)
 
 const struct unit_range *unit_ranges_find(const struct unit_ranges *ranges, uint64_t address)
 {
-	size_t low = 0, high = ranges->nr;
+	/* The ranges that do not start after @address. */
+	size_t nr = partition_point(ranges->nr, i, ranges->ranges[i].start <= address);
 
-	/* Finds the last range that does not start after @address. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address >= ranges->ranges[low - 1].end)
+	if (!nr || address >= ranges->ranges[nr - 1].end)
 		return NULL;
-	return &ranges->ranges[low - 1];
+	return &ranges->ranges[nr - 1];
 }

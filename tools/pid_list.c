@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/pid_list.h"
+#include "tools/pid_list.h"
 
 #include "common/number.h"
 #include "common/scope.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Process ids as users give them: "12,34", in one option or in several. */
-#ifndef LEAKTOOLS_COMMON_PID_LIST_H
-#define LEAKTOOLS_COMMON_PID_LIST_H
+#ifndef LEAKTOOLS_TOOLS_PID_LIST_H
+#define LEAKTOOLS_TOOLS_PID_LIST_H
 
 #include <stddef.h>
 #include <sys/types.h>
