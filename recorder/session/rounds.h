@@ -12,7 +12,7 @@
 #include "recorder/backpressure/backpressure.h"
 #include "recorder/output/memory_samples.h"
 #include "recorder/session/heap_scan.h"
-#include "recorder/session/ring_reader.h"
+#include "recorder/drain/ring_reader.h"
 #include "recorder/targets/dlopen_watch.h"
 #include "recorder/targets/fork_follow.h"
 #include "recorder/targets/given_up.h"

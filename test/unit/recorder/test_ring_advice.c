@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which size of the rings leakrec recommends after losses. */
-#include "recorder/session/ring_advice.h"
+#include "recorder/drain/ring_advice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

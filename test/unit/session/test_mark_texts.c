@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Texts of marks that are read from a process, which may make the reader wait. */
 #include "recorder/processes/memory_reader.h"
-#include "recorder/session/mark_texts.h"
+#include "recorder/drain/mark_texts.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/session/mark_texts.h"
+#include "recorder/drain/mark_texts.h"
 
 #include "common/clock.h"
 #include "common/diag.h"

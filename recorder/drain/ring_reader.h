@@ -27,8 +27,8 @@
 #include "recorder/output/perf_writer.h"
 #include "recorder/programs/bpf_recorder.h"
 #include "recorder/segments/segments.h"
-#include "recorder/session/mark_texts.h"
-#include "recorder/session/ring_advice.h"
+#include "recorder/drain/mark_texts.h"
+#include "recorder/drain/ring_advice.h"
 #include "recorder/windows/windows.h"
 
 /* FORK and EXIT records. */

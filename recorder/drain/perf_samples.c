@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/session/perf_samples.h"
+#include "recorder/drain/perf_samples.h"
 
 #include "recorder/events/sample_format.h"
 

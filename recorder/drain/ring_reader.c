@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/session/ring_reader.h"
+#include "recorder/drain/ring_reader.h"
 
 #include "common/clock.h"
 #include "common/perf_disk.h"
 #include "recorder/events/ring_size.h"
-#include "recorder/session/perf_samples.h"
+#include "recorder/drain/perf_samples.h"
 
 #include <errno.h>
 #include <perf/event.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "recorder/session/ring_advice.h"
+#include "recorder/drain/ring_advice.h"
 
 #include "common/quantity.h"
 
