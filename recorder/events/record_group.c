@@ -102,6 +102,25 @@ int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 	return 0;
 }
 
+void record_group_close(struct record_group *group)
+{
+	if (group->evlist) {
+		perf_evlist__munmap(group->evlist);
+		perf_evlist__close(group->evlist);
+		perf_evlist__delete(group->evlist);
+	}
+	for (size_t i = 0; i < group->nr_events; i++) {
+		free(group->events[i].name);
+		free(group->events[i].format);
+		free(group->events[i].ids);
+	}
+	for (size_t i = 0; i < group->nr_rings; i++)
+		free(group->rings[i].fds);
+	free(group->events);
+	free(group->rings);
+	*group = (struct record_group){0};
+}
+
 static bool is_of_type(const struct record_event *event, uint16_t type)
 {
 	return event->attr.type == PERF_TYPE_TRACEPOINT && event->attr.config == type;

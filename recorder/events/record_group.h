@@ -70,6 +70,9 @@ struct record_group {
 int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 		      struct perf_thread_map *threads, size_t *nr_left_out);
 
+/* Closes the events, unmaps the rings, and frees what the group has. */
+void record_group_close(struct record_group *group);
+
 /* The event of the tracepoint @type, or NULL. */
 const struct record_event *record_group_find_type(struct record_group *group, uint16_t type);
 
