@@ -5,30 +5,20 @@
 #include "common/scope.h"
 #include "unwind/frames/cfi_guard.h"
 #include "unwind/frames/dump_registers.h"
+#include "unwind/frames/reported_modules.h"
 #include "unwind/frames/safe_row.h"
-#include "unwind/modules/module_file.h"
-#include "unwind/modules/module_segments.h"
 
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_REPORTED 2048 /* modules in an address space */
-
-#define MAX_GUARDS   16
+#define MAX_GUARDS 16
 
 /* The guard of one of the tables that are in use. */
 struct used_guard {
 	Dwarf_CFI *cfi; /* NULL: free */
 	struct cfi_guard guard;
-};
-
-/* A module as libdwfl has it, and the position of its code. */
-struct reported {
-	const Dwfl_Module *dwfl_module;
-	struct module *module;
-	uint64_t bias;
 };
 
 /* The Dwfl of an address space, and the sample that is being unwound with it. */
@@ -38,11 +28,9 @@ struct space_dwfl {
 	uint16_t machine;
 	Dwfl *dwfl;
 	bool attached; /* false: no module to unwind with */
-	bool is_late;  /* there was no time for some files in this window: owner_time.h */
-	uint64_t window;
-	uint64_t kept_bytes;	   /* by libdw, of files that are not root's */
-	struct reported *reported; /* in the order of @dwfl_module */
-	size_t nr_reported;
+	struct reported_modules modules;
+	uint64_t window;     /* in which these were reported: owner_time.h */
+	uint64_t kept_bytes; /* by libdw, of files that are not root's */
 	struct used_guard guards[MAX_GUARDS];
 	size_t next_guard; /* is replaced next */
 
@@ -75,7 +63,7 @@ static void space_dwfl_destroy(struct space_dwfl *space_dwfl)
 		return;
 	space_dwfl->unwinder->kept_bytes -= space_dwfl->kept_bytes;
 	dwfl_end(space_dwfl->dwfl);
-	free(space_dwfl->reported);
+	reported_modules_deinit(&space_dwfl->modules);
 	free(space_dwfl);
 }
 
@@ -157,125 +145,6 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.set_initial_registers = set_registers,
 };
 
-struct report {
-	struct dwfl_unwinder *unwinder;
-	struct space_dwfl *space_dwfl;
-	struct reported list[MAX_REPORTED];
-	size_t nr;
-};
-
-/*
- * Other mappings of a file (data, or the rest of code that was mapped over) must not make a second
- * module of it. The code of one file in two linker namespaces does not overlap.
- */
-static bool overlaps_reported(const struct report *report, const struct module *module,
-			      uint64_t bias)
-{
-	uint64_t span = module_span(module);
-
-	for (size_t i = 0; i < report->nr; i++) {
-		uint64_t other = report->list[i].bias;
-
-		if (report->list[i].module == module &&
-		    (bias == other || (bias > other ? bias - other : other - bias) < span))
-			return true;
-	}
-	return false;
-}
-
-static void report_file(struct report *report, const struct mapping *mapping)
-{
-	struct module_table *modules = report->unwinder->modules;
-	struct module *module = mapping->module;
-	uint64_t bias;
-
-	if (module->machine != report->space_dwfl->machine || module->elf_class != ELFCLASS64 ||
-	    !module_code_bias(module, mapping->start, mapping->file_offset, &bias) ||
-	    overlaps_reported(report, module, bias) ||
-	    (module->owner != 0 &&
-	     !debuginfo_has_room(report->unwinder->debuginfo, report->unwinder->kept_bytes)))
-		return;
-
-	int fd = module_open_file(modules, module);
-	Dwfl_Module *reported =
-		fd < 0 ? NULL
-		       : debuginfo_report_elf(report->unwinder->debuginfo, report->space_dwfl->dwfl,
-					      module->path, module->file_path, fd, bias);
-	if (!reported)
-		return;
-	if (module->owner != 0)
-		keep(report->space_dwfl,
-		     debuginfo_kept_bytes(report->unwinder->debuginfo, reported));
-	report->list[report->nr++] =
-		(struct reported){.dwfl_module = reported, .module = module, .bias = bias};
-}
-
-/* Users' files take their owners' time; root's, and looking for any, take that for opening. */
-static void report_mapping(void *context, const struct mapping *mapping)
-{
-	struct report *report = context;
-	struct owner_time *time = report->unwinder->time;
-	struct module *module = mapping->module;
-
-	if (report->nr == MAX_REPORTED)
-		return;
-	if (!owner_time_begin_opening(time)) {
-		report->space_dwfl->is_late = true;
-		return;
-	}
-	if (module_find_file(report->unwinder->modules, module))
-		return;
-	if (module->owner == 0 || owner_time_begin(time, module))
-		report_file(report, mapping);
-	else
-		report->space_dwfl->is_late = true;
-}
-
-static int compare_reported(const void *a, const void *b)
-{
-	uintptr_t first = (uintptr_t)((const struct reported *)a)->dwfl_module;
-	uintptr_t second = (uintptr_t)((const struct reported *)b)->dwfl_module;
-
-	return (first > second) - (first < second);
-}
-
-static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
-			  const struct address_space *space)
-{
-	_cleanup_free_ struct report *report = malloc(sizeof(*report));
-
-	if (!report)
-		return -ENOMEM;
-	report->unwinder = unwinder;
-	report->space_dwfl = space_dwfl;
-	report->nr = 0;
-	dwfl_report_begin(space_dwfl->dwfl);
-	address_space_for_each(space, report_mapping, report);
-	dwfl_report_end(space_dwfl->dwfl, NULL, NULL);
-
-	qsort(report->list, report->nr, sizeof(report->list[0]), compare_reported);
-	space_dwfl->reported = calloc(report->nr + 1, sizeof(report->list[0]));
-	if (!space_dwfl->reported)
-		return -ENOMEM;
-	memcpy(space_dwfl->reported, report->list, report->nr * sizeof(report->list[0]));
-	space_dwfl->nr_reported = report->nr;
-	return 0;
-}
-
-/*
- * The module whose file libdwfl reads. By what the file says of its segments, that may be at
- * addresses where others are mapped, or nothing.
- */
-static struct module *module_of(const struct space_dwfl *space_dwfl, const Dwfl_Module *dwfl_module)
-{
-	const struct reported wanted = {.dwfl_module = dwfl_module};
-	const struct reported *found =
-		bsearch(&wanted, space_dwfl->reported, space_dwfl->nr_reported,
-			sizeof(*space_dwfl->reported), compare_reported);
-
-	return found ? found->module : NULL;
-}
-
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		    void *context)
 {
@@ -290,6 +159,13 @@ static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct addres
 			     uint16_t machine, struct space_dwfl **ret)
 {
 	struct space_dwfl *space_dwfl = calloc(1, sizeof(*space_dwfl));
+	struct module_reporter reporter = {
+		.modules = unwinder->modules,
+		.debuginfo = unwinder->debuginfo,
+		.time = unwinder->time,
+		.machine = machine,
+		.kept_bytes = unwinder->kept_bytes,
+	};
 	Elf *elf = NULL;
 
 	if (!space_dwfl)
@@ -300,10 +176,12 @@ static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct addres
 	space_dwfl->unwinder = unwinder;
 	space_dwfl->window = owner_time_window(unwinder->time);
 	space_dwfl->dwfl = dwfl_begin(&unwinder->debuginfo->callbacks);
-	if (!space_dwfl->dwfl || report_modules(unwinder, space_dwfl, space)) {
+	reporter.dwfl = space_dwfl->dwfl;
+	if (!space_dwfl->dwfl || reported_modules_init(&space_dwfl->modules, &reporter, space)) {
 		space_dwfl_destroy(space_dwfl);
 		return -ENOMEM;
 	}
+	keep(space_dwfl, reporter.kept_bytes - unwinder->kept_bytes);
 
 	dwfl_getmodules(space_dwfl->dwfl, find_elf, &elf, 0);
 	space_dwfl->attached =
@@ -354,7 +232,7 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 	}
 
 	if (!is_of(*slot, space, machine) || (*slot)->generation != space->generation ||
-	    ((*slot)->is_late && (*slot)->window != owner_time_window(unwinder->time))) {
+	    ((*slot)->modules.are_late && (*slot)->window != owner_time_window(unwinder->time))) {
 		if (!owner_time_begin_opening(unwinder->time))
 			return 0;
 		space_dwfl_destroy(*slot);
@@ -392,7 +270,7 @@ static void keep_others(struct space_dwfl *space_dwfl, const Dwfl_Module *dwfl_m
 			uint64_t bytes)
 {
 	uint64_t others = debuginfo_take_others_bytes(space_dwfl->unwinder->debuginfo);
-	struct module *module = module_of(space_dwfl, dwfl_module);
+	struct module *module = reported_modules_find(&space_dwfl->modules, dwfl_module);
 
 	if (others && module)
 		module_lend(module);
@@ -482,7 +360,7 @@ static const struct module *module_at(const struct space_dwfl *space_dwfl, Dwarf
 	const struct mapping *mapping = read ? NULL : address_space_find(space_dwfl->space, at);
 
 	if (read)
-		return module_of(space_dwfl, read);
+		return reported_modules_find(&space_dwfl->modules, read);
 	return mapping ? mapping->module : NULL;
 }
 
