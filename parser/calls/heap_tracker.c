@@ -81,20 +81,29 @@ void heap_tracker_limit_sizes(struct heap_tracker *tracker, const struct size_ra
 	tracker->sink.has_sizes = true;
 }
 
+/* Gives up the thread's open calls, whose ends will not be seen. */
+static int abandon_calls(struct heap_tracker *tracker, struct thread *thread, enum entry_end end)
+{
+	struct heap *heap;
+	int err;
+
+	if (!thread->calls || thread->calls->depth == 0)
+		return 0;
+	err = process_open_heap(&tracker->table, thread->process, &heap);
+	if (!err)
+		heap_calls_abandon(&tracker->sink, thread, heap, end);
+	return err;
+}
+
 /* The thread or the recording has ended: decides what waited for more events of the thread. */
 static int settle_thread(struct heap_tracker *tracker, struct thread *thread, bool exited)
 {
 	struct heap_sink *sink = &tracker->sink;
+	int err =
+		abandon_calls(tracker, thread, exited ? ENTRY_THREAD_ENDED : ENTRY_RECORDING_ENDED);
 
-	if (thread->calls && thread->calls->depth > 0) {
-		struct heap *heap;
-		int err = process_open_heap(&tracker->table, thread->process, &heap);
-
-		if (err)
-			return err;
-		heap_calls_abandon(sink, thread, heap,
-				   exited ? ENTRY_THREAD_ENDED : ENTRY_RECORDING_ENDED);
-	}
+	if (err)
+		return err;
 	if (thread->flushes_at_exit)
 		sink->stats.thread_exit_frees += free_run_end(&thread->free_run, &sink->anomalies,
 							      exited, &thread->process->doubtful);
@@ -270,15 +279,7 @@ bool heap_tracker_has_frame(const struct heap_tracker *tracker, pid_t tid, uint6
 {
 	const struct call_stack *calls = open_calls(tracker, tid);
 
-	for (int i = 0; calls && i < calls->depth; i++) {
-		const struct open_call *call = &calls->calls[i];
-
-		if (!call->caller ||
-		    (call->caller == caller &&
-		     (!call->probe_address || call_is_near(address, call->probe_address))))
-			return true;
-	}
-	return false;
+	return calls && call_stack_has_frame(calls, address, caller);
 }
 
 static int handle_new_thread(struct heap_tracker *tracker, const struct perf_task_record *record)
@@ -400,14 +401,10 @@ int heap_tracker_finish(struct heap_tracker *tracker)
 /* A window closes: nothing of the thread's last events may be paired with its next ones. */
 static int cut_off(struct heap_tracker *tracker, struct thread *thread)
 {
-	if (thread->calls && thread->calls->depth > 0) {
-		struct heap *heap;
-		int err = process_open_heap(&tracker->table, thread->process, &heap);
+	int err = abandon_calls(tracker, thread, ENTRY_WINDOW_CLOSED);
 
-		if (err)
-			return err;
-		heap_calls_abandon(&tracker->sink, thread, heap, ENTRY_WINDOW_CLOSED);
-	}
+	if (err)
+		return err;
 	/* Its next event is like a first one: a return may lack its entry. */
 	free(thread->calls);
 	thread->calls = NULL;
@@ -515,17 +512,14 @@ struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t 
 				      uint64_t time_ns)
 {
 	const struct process *process = process_table_find(&tracker->table, pid);
-	struct process_life life = {0};
 
 	if (!process)
-		return life;
+		return (struct process_life){0};
 	/* A former process with this pid, whose end may have been missed. */
 	if (process->born_ns > time_ns)
-		life = (struct process_life){.end_ns = process->born_ns, .is_told = true};
-	else
-		life = (struct process_life){process->born_ns, process->ended_ns,
-					     process->space && process->space->ended_ns};
-	return life;
+		return (struct process_life){.end_ns = process->born_ns, .is_told = true};
+	return (struct process_life){process->born_ns, process->ended_ns,
+				     process->space && process->space->ended_ns};
 }
 
 struct held_memory heap_tracker_held_memory(const struct heap_tracker *tracker, pid_t pid)
@@ -538,36 +532,12 @@ struct held_memory heap_tracker_held_memory(const struct heap_tracker *tracker, 
 
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)
 {
-	const struct thread *thread = process_table_find_thread(&tracker->table, tid);
-
-	return thread ? thread->comm : "";
+	return process_table_comm_of(&tracker->table, tid);
 }
 
 const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid)
 {
-	const char *name = heap_tracker_comm_of(tracker, pid);
-	const struct process *process = process_table_find(&tracker->table, pid);
-	const struct thread *thread = process ? process->threads : NULL, *first = NULL;
-
-	if (*name)
-		return name;
-	for (; thread; thread = thread->next_of_process)
-		if (*thread->comm && (!first || thread->tid < first->tid))
-			first = thread;
-	return first ? first->comm : heap_tracker_comm_of(tracker, tid);
-}
-
-/* Keeps the blocks that are known to be held. Returns how many. */
-static size_t keep_shown(const struct heap_sink *sink, struct heap_block *blocks, size_t nr)
-{
-	size_t nr_shown = 0;
-
-	if (!sink->windows.since_ns)
-		return nr;
-	for (size_t i = 0; i < nr; i++)
-		if (window_calls_shows(sink, &blocks[i]))
-			blocks[nr_shown++] = blocks[i];
-	return nr_shown;
+	return process_table_name_of(&tracker->table, pid, tid);
 }
 
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr)
@@ -582,7 +552,7 @@ int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **re
 					: heap_spaces_list_held(spaces, &blocks, &nr);
 		if (err)
 			return err;
-		nr = keep_shown(&tracker->sink, blocks, nr);
+		nr = window_calls_keep_shown(&tracker->sink, blocks, nr);
 		for (size_t i = 0; i < nr; i++)
 			blocks[i].address =
 				resource_handle(blocks[i].allocated.schema, blocks[i].address);

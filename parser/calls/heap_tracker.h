@@ -53,11 +53,7 @@ const struct block_prefetch *heap_tracker_block_prefetch(const struct heap_track
 bool heap_tracker_has_thread(const struct heap_tracker *tracker, pid_t pid, pid_t tid);
 /* True if thread @tid is in recorded calls, as far as is known: longjmp() may have left them. */
 bool heap_tracker_has_open_calls(const struct heap_tracker *tracker, pid_t tid);
-/*
- * True if one of them may be the frame at @address in a stack, which returns to @caller. leakrec
- * gives a return address back to a frame that was left by longjmp(), though another function has
- * its place now. So @address must be in the object file of the call's function.
- */
+/* True if one of them may be that frame in a stack: call_stack_has_frame(). */
 bool heap_tracker_has_frame(const struct heap_tracker *tracker, pid_t tid, uint64_t address,
 			    uint64_t caller);
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record);
@@ -132,12 +128,8 @@ struct process_life {
 struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t pid,
 				      uint64_t time_ns);
 
-/* The last known command name of thread @tid, or "". */
+/* As process_table_comm_of() and process_table_name_of(). */
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid);
-/*
- * The process's name, that is, its first thread's, or that of the thread with the lowest number
- * that has one; or else @tid's, or "".
- */
 const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid);
 
 #endif

@@ -298,7 +298,8 @@ int window_calls_finish(struct heap_sink *sink, struct process_table *table)
 	return lose_sight_before(sink, table, UINT64_MAX);
 }
 
-bool window_calls_shows(const struct heap_sink *sink, const struct heap_block *block)
+/* True if it is known that @block was held after its window; or its window is still open. */
+static bool is_shown(const struct heap_sink *sink, const struct heap_block *block)
 {
 	const struct followed_block *followed;
 
@@ -307,4 +308,16 @@ bool window_calls_shows(const struct heap_sink *sink, const struct heap_block *b
 	followed =
 		followed_blocks_find(&sink->windows.blocks, block->allocated.pid, block->address);
 	return followed && followed->sequence == block->allocated.sequence && followed->nr_looks;
+}
+
+size_t window_calls_keep_shown(const struct heap_sink *sink, struct heap_block *blocks, size_t nr)
+{
+	size_t nr_shown = 0;
+
+	if (!sink->windows.since_ns)
+		return nr;
+	for (size_t i = 0; i < nr; i++)
+		if (is_shown(sink, &blocks[i]))
+			blocks[nr_shown++] = blocks[i];
+	return nr_shown;
 }

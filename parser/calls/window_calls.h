@@ -37,7 +37,10 @@ int window_calls_end_process(struct heap_sink *sink, struct process_table *table
  */
 int window_calls_finish(struct heap_sink *sink, struct process_table *table);
 
-/* True if it is known that @block was held after its window; or its window is still open. */
-bool window_calls_shows(const struct heap_sink *sink, const struct heap_block *block);
+/*
+ * Keeps the blocks of which it is known that they were held after their windows, or whose window is
+ * still open. Without windows, these are all. Returns how many.
+ */
+size_t window_calls_keep_shown(const struct heap_sink *sink, struct heap_block *blocks, size_t nr);
 
 #endif

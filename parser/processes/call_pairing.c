@@ -173,6 +173,19 @@ bool call_stack_jumps_to(const struct call_stack *stack, uint64_t return_address
 	return i >= 0 && stack->calls[i].caller == return_address;
 }
 
+bool call_stack_has_frame(const struct call_stack *stack, uint64_t address, uint64_t caller)
+{
+	for (int i = 0; i < stack->depth; i++) {
+		const struct open_call *call = &stack->calls[i];
+
+		if (!call->caller ||
+		    (call->caller == caller &&
+		     (!call->probe_address || call_is_near(address, call->probe_address))))
+			return true;
+	}
+	return false;
+}
+
 bool call_add_inner(struct open_call *call, uint64_t address, uint64_t sequence)
 {
 	if (call->nr_inner == CALL_MAX_INNER)

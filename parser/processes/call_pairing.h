@@ -152,6 +152,13 @@ bool call_is_from(uint64_t caller, uint64_t outer_probe, uint64_t outer_caller);
  */
 bool call_stack_jumps_to(const struct call_stack *stack, uint64_t return_address);
 
+/*
+ * True if an open call may be the frame at @address in a stack, which returns to @caller. leakrec
+ * gives a return address back to a frame that was left by longjmp(), though another function has
+ * its place now. So @address must be in the object file of the call's function.
+ */
+bool call_stack_has_frame(const struct call_stack *stack, uint64_t address, uint64_t caller);
+
 /* Remembers a block allocated inside @call. Returns false if there is no room. */
 bool call_add_inner(struct open_call *call, uint64_t address, uint64_t sequence);
 
