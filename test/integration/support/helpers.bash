@@ -674,9 +674,3 @@ leak_stacks() {
 		/^\t/ && wanted { name = $1; sub(/\+0x.*/, "", name); stack = stack " " name }
 		END { flush() }'
 }
-
-# Prints the size, function and stack of each leak, sorted and without times, so that recordings of the same process can
-# be compared.
-comparable_leaks() {
-	with_stacks "$1" | awk '$1 == "leak" { print $1, $2, $3, $6, $7, $8, $9 } /^\t/ { print "\t" $1, $2 }'
-}
