@@ -8,6 +8,7 @@
 #include "probes/resources/registered_resources.h"
 #include "probes/resources/resource_plan.h"
 #include "recorder/backpressure/exempt_processes.h"
+#include "recorder/processes/changed_code.h"
 #include "recorder/processes/tasks.h"
 #include "recorder/targets/system_wide.h"
 
@@ -35,9 +36,7 @@ static int plan_process(struct session *session, pid_t pid)
 	struct probe_set set = {0};
 	int err = allocator_plan_check_program(pid);
 
-	/*
-	 * Done before planning: a file that is mapped in between is found twice rather than never.
-	 */
+	/* Before planning: a file that is mapped in between is found twice rather than never. */
 	if (!err && !options->config.no_heap)
 		err = allocator_search_skip(session->search, pid);
 	if (!err && !options->config.no_heap)
@@ -47,6 +46,8 @@ static int plan_process(struct session *session, pid_t pid)
 		err = 0;
 	if (!err)
 		err = plan_resources(&set, pid, options);
+	if (!err)
+		err = changed_code_check(pid, &set);
 	if (!err) {
 		allocator_search_drop_seen(session->search, &set);
 		err = probe_set_merge(&session->probes, &set);

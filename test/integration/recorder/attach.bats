@@ -165,6 +165,21 @@ start_stopping() {
 	fail "no thread was missed: $(cat leakrec.err)"
 }
 
+# The kernel would go on behind the file's first instruction, within the hook's jump.
+@test "attach: a process whose free() an agent has hooked is refused, and goes on" {
+	local way
+
+	start_target hooked_free
+	for way in session perf; do
+		run -1 "$BIN/leakrec" --record-by "$way" -p "$RECORDED_PID" -d 0.1 -o hooked.data
+		[[ $output == *"cannot record process $RECORDED_PID: "*"has changed the code of free in its memory"* ]] ||
+			[[ $(uname -m) != x86_64 ]] || fail "$output"
+	done
+	go_target
+	finish_target
+	grep -qE '^truth (hooked 100|no_hook 1)$' truth
+}
+
 @test "attach: threads come and go, and one does not stop" {
 	start_target restless_threads
 	go_target
