@@ -2,6 +2,7 @@
 #include "recorder/session/session.h"
 
 #include "common/diag.h"
+#include "common/proc/proc_file.h"
 #include "common/scope.h"
 #include "recorder/output/marks.h"
 #include "recorder/processes/process_list.h"
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,10 +22,27 @@
  */
 #define REMOVAL_WAIT_NS 500000000ULL
 
+/* In a time namespace, our clock is not the one that the kernel stamps events with. */
+static int check_clock(void)
+{
+	char text[256];
+	const char *offset = NULL;
+
+	if (proc_file_read(getpid(), "timens_offsets", text, sizeof(text)) == 0)
+		offset = proc_file_find(text, "monotonic");
+	if (!offset || strtoll(offset, NULL, 10) == 0)
+		return 0;
+	diag_error("cannot record from a time namespace whose clock is not the host's: the times "
+		   "of events would be wrong; run it on the host");
+	return -EPERM;
+}
+
 static int run(struct session *session)
 {
-	int err = session_set_up(session);
+	int err = check_clock();
 
+	if (!err)
+		err = session_set_up(session);
 	if (!err)
 		err = session_start(session);
 	session_note_signal(session);

@@ -195,6 +195,18 @@ check_daemon() {
 	diff leaks leaks.by-pipe
 }
 
+@test "command: from a time namespace with another clock, nothing is recorded" {
+	local offset
+
+	unshare -T --monotonic 1000 --fork true 2>unshare.err || skip "$(cat unshare.err)"
+	for offset in 1000 -1; do
+		run -1 unshare -T --monotonic "$offset" --fork "$BIN/leakrec" -o perf.data -- "$TARGETS/null_free"
+		[[ $output == "leakrec: cannot record from a time namespace "*"; run it on the host" ]] ||
+			fail "$output"
+	done
+	unshare -T --boottime 1000 --fork "$BIN/leakrec" -o perf.data -- "$TARGETS/null_free"
+}
+
 # The kernel accepts the recording programs with all options.
 @test "command: programs record in every mode" {
 	local mode options
