@@ -15,9 +15,9 @@
 		while (partition_low < partition_high) {                                           \
 			size_t i = partition_low + (partition_high - partition_low) / 2;           \
 			if (holds)                                                                 \
-				partition_low = i + 1;                                             \
+				partition_low = (i) + 1;                                           \
 			else                                                                       \
-				partition_high = i;                                                \
+				partition_high = (i);                                              \
 		}                                                                                  \
 		partition_low;                                                                     \
 	})
