@@ -84,10 +84,10 @@ waits_for_pipe() {
 	wait_until 60 has_ended "$reader"
 }
 
-# An orphan, adopted by init, which opens files all the time.
+# An orphan, adopted by init, which opens files all the time. It ends at the latest when the test's files are removed.
 start_orphan() {
 	mkfifo nothing
-	bash -c 'setsid bash -c "echo \$\$ >orphan.pid; while [[ ! -e end ]]; do read -rt 0.01 <>nothing; done" &' \
+	bash -c 'setsid bash -c "echo \$\$ >orphan.pid; while [[ -p nothing && ! -e end ]]; do read -rt 0.01 <>nothing; done" &' \
 		>/dev/null 2>&1 3>&-
 	wait_until 60 test -s orphan.pid
 	ORPHAN_PID=$(<orphan.pid)
