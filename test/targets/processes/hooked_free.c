@@ -10,7 +10,7 @@
 
 #if defined(__x86_64__)
 
-static _Atomic int nr_hooked;
+static _Atomic int nr_hooked __attribute__((used)); /* by the hook, which is assembly */
 
 static void *allocate(size_t size_bytes)
 {
