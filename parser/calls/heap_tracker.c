@@ -532,12 +532,23 @@ struct held_memory heap_tracker_held_memory(const struct heap_tracker *tracker, 
 
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)
 {
-	return process_table_comm_of(&tracker->table, tid);
+	const struct thread *thread = process_table_find_thread(&tracker->table, tid);
+
+	return thread ? thread->comm : "";
 }
 
 const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid)
 {
-	return process_table_name_of(&tracker->table, pid, tid);
+	const char *name = heap_tracker_comm_of(tracker, pid);
+	const struct process *process = process_table_find(&tracker->table, pid);
+	const struct thread *thread = process ? process->threads : NULL, *first = NULL;
+
+	if (*name)
+		return name;
+	for (; thread; thread = thread->next_of_process)
+		if (*thread->comm && (!first || thread->tid < first->tid))
+			first = thread;
+	return first ? first->comm : heap_tracker_comm_of(tracker, tid);
 }
 
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr)

@@ -128,8 +128,13 @@ struct process_life {
 struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t pid,
 				      uint64_t time_ns);
 
-/* As process_table_comm_of() and process_table_name_of(). */
+/* The last known command name of thread @tid, or "". */
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid);
+
+/*
+ * The process's name, that is, its first thread's, or that of the thread with the lowest number
+ * that has one; or else @tid's, or "".
+ */
 const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid);
 
 #endif

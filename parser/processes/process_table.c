@@ -339,24 +339,3 @@ int process_table_set_comm(struct process_table *table, pid_t tid, const char *c
 	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
 	return 0;
 }
-
-const char *process_table_comm_of(const struct process_table *table, pid_t tid)
-{
-	const struct thread *thread = process_table_find_thread(table, tid);
-
-	return thread ? thread->comm : "";
-}
-
-const char *process_table_name_of(const struct process_table *table, pid_t pid, pid_t tid)
-{
-	const char *name = process_table_comm_of(table, pid);
-	const struct process *process = process_table_find(table, pid);
-	const struct thread *thread = process ? process->threads : NULL, *first = NULL;
-
-	if (*name)
-		return name;
-	for (; thread; thread = thread->next_of_process)
-		if (*thread->comm && (!first || thread->tid < first->tid))
-			first = thread;
-	return first ? first->comm : process_table_comm_of(table, tid);
-}

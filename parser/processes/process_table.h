@@ -131,13 +131,4 @@ int process_table_exit_thread(struct process_table *table, struct thread *thread
 /* Names thread @tid. Return 0 or -ENOMEM. */
 int process_table_set_comm(struct process_table *table, pid_t tid, const char *comm);
 
-/* The last known command name of thread @tid, or "". */
-const char *process_table_comm_of(const struct process_table *table, pid_t tid);
-
-/*
- * The name of process @pid, that is, its first thread's, or that of the thread with the lowest
- * number that has one; or else @tid's, or "".
- */
-const char *process_table_name_of(const struct process_table *table, pid_t pid, pid_t tid);
-
 #endif
