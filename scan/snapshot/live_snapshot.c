@@ -163,7 +163,6 @@ static int take_stopped(struct taking *taking)
 	return take_memory(taking);
 }
 
-/* leakrec --scan has no such option, so the advice names the tool that has it. */
 static void report_limit(const struct taking *taking)
 {
 	const struct snapshot *snapshot = taking->snapshot;
@@ -173,17 +172,17 @@ static void report_limit(const struct taking *taking)
 	if (taking->late)
 		diag_error("process %d was let go after %s: its thread %d had not stopped; it "
 			   "may be in an uninterruptible system call, or the machine is busy: "
-			   "try again, or use leakscan -p %d with a larger --pause-limit",
-			   snapshot->pid, limit.text, taking->late, snapshot->pid);
+			   "try again, or with a larger --pause-limit",
+			   snapshot->pid, limit.text, taking->late);
 	else if (!done)
-		diag_error("process %d was let go after %s, before its memory was copied: use "
-			   "leakscan -p %d with a --pause-limit of more than that",
-			   snapshot->pid, limit.text, snapshot->pid);
+		diag_error("process %d was let go after %s, before its memory was copied: use a "
+			   "larger --pause-limit",
+			   snapshot->pid, limit.text);
 	else
 		diag_error("process %d was let go after %s, with %s of %s copied: "
-			   "leakscan -p %d --pause-limit %.1f would probably do",
+			   "--pause-limit %.1f would probably do",
 			   snapshot->pid, limit.text, quantity_bytes((double)done).text,
-			   quantity_bytes((double)total).text, snapshot->pid,
+			   quantity_bytes((double)total).text,
 			   (double)taking->limit_ns / 1e9 * 1.5 * (double)total / (double)done);
 }
 

@@ -187,7 +187,7 @@ os.posix_spawn("/bin/true", ["true"], {}, file_actions=actions)' 3>&- &
 
 @test "leakscan: --pause-limit lets the process go" {
 	start_reach reach_churn --paced --mib 100
-	refused "leakscan -p $REACH_PID " -p "$REACH_PID" --pause-limit 2ms
+	refused " --pause-limit" -p "$REACH_PID" --pause-limit 2ms
 	assert_runs
 	leakscan --pause-limit 20 --once >screen
 	grep -qE '^  held +819,[0-9]{3} blocks' screen || grep -qE '^  held +82[0-9],[0-9]{3} blocks' screen
