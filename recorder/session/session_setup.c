@@ -301,8 +301,8 @@ static int fall_back(const struct record_config *config, const char *const *obje
 		diag_note("perf events record, at twice the cost of BPF programs, which this "
 			  "kernel may run on a stack that tasks share");
 	else
-		diag_note("perf events record, at twice the cost of BPF programs, which need Linux "
-			  "6.0 to 6.19 and the right to load them; -v says what is missing");
+		diag_note("perf events record, at twice the cost of BPF programs, which cannot be "
+			  "used here; -v says why");
 	return 0;
 }
 
