@@ -6,6 +6,7 @@
 #include "common/elf/elf_file.h"
 #include "common/elf/root_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <libelf.h>
 
@@ -77,11 +78,19 @@ static bool is_anonymous(const char *path)
 	return path[0] != '/' && path[0] != '[';
 }
 
+/* The last part of a key if it is no build-id; longer than that. */
+struct inode_key {
+	uint64_t inode, padding[2];
+};
+
+#define KEY_PART_MAX sizeof(struct inode_key)
+static_assert(KEY_PART_MAX > BUILD_ID_MAX, "an inode is no build-id");
+
 /* Makes the key of a module of @path and build-id. NULL: out of memory. */
-static char *make_key(const char *path, const uint8_t *build_id, size_t size, size_t *ret_len)
+static char *make_key(const char *path, const void *build_id, size_t size, size_t *ret_len)
 {
 	size_t path_len = strlen(path);
-	char *key = malloc(path_len + 1 + BUILD_ID_MAX);
+	char *key = malloc(path_len + 1 + KEY_PART_MAX);
 
 	if (!key)
 		return NULL;
@@ -94,7 +103,7 @@ static char *make_key(const char *path, const uint8_t *build_id, size_t size, si
 
 static unsigned int hash_of(const char *path, const uint8_t *build_id, size_t size)
 {
-	uint64_t words[(BUILD_ID_MAX + sizeof(uint64_t) - 1) / sizeof(uint64_t)] = {0};
+	uint64_t words[KEY_PART_MAX / sizeof(uint64_t)] = {0};
 
 	if (size)
 		memcpy(words, build_id, size);
@@ -140,14 +149,19 @@ static void remember_code(struct module *module, const struct stack_mapping *map
 	module->code_len = mapping->len;
 }
 
+/*
+ * On overlayfs, the kernel's records may name another device than /proc/PID/maps does, and stat(2)
+ * that (before "perf/core: Fix MMAP2 event device with backing files", October 2025).
+ */
 static void remember_inode(struct module *module, const struct stack_mapping *mapping)
 {
 	if (!mapping->inode)
 		return;
-	module->has_inodes |= module->inode && (module->inode != mapping->inode ||
-						module->device != mapping->device);
-	module->device = mapping->device;
-	module->inode = module->has_inodes ? 0 : mapping->inode;
+	if (!module->inode)
+		module->device = mapping->device;
+	else if (mapping->device != module->device)
+		module->other_device = mapping->device;
+	module->inode = mapping->inode;
 }
 
 static void remember_user(struct module *module, const struct stack_mapping *mapping)
@@ -178,8 +192,10 @@ static int add_module(struct module_table *table, char *key, size_t key_len, str
 	module->key = key;
 	module->path = key;
 	module->has_file = key[0] == '/';
-	module->build_id_size = (uint8_t)(key_len - strlen(key) - 1);
-	memcpy(module->build_id, key + strlen(key) + 1, module->build_id_size);
+	if (key_len - strlen(key) - 1 <= BUILD_ID_MAX) {
+		module->build_id_size = (uint8_t)(key_len - strlen(key) - 1);
+		memcpy(module->build_id, key + strlen(key) + 1, module->build_id_size);
+	}
 
 	if (table->nr == table->capacity) {
 		size_t capacity = table->capacity ? 2 * table->capacity : 64;
@@ -227,13 +243,26 @@ static int get_jit_module(struct module_table *table, pid_t pid, struct module *
 	return 0;
 }
 
+static int get_by_key(struct module_table *table, const char *path, const void *part, size_t size,
+		      struct module **ret)
+{
+	size_t key_len;
+	_cleanup_free_ char *key = make_key(path, part, size, &key_len);
+
+	if (!key)
+		return -ENOMEM;
+	*ret = find_module(table, key, key_len);
+	return *ret ? 0 : add_module(table, steal_ptr(key), key_len, ret);
+}
+
 int module_table_get(struct module_table *table, const struct stack_mapping *mapping,
 		     struct module **ret)
 {
 	const uint8_t *build_id = mapping->build_id;
 	size_t size = mapping->build_id_size;
+	const struct inode_key inode = {.inode = mapping->inode};
 	struct known_build_id *known;
-	size_t key_len;
+	int err;
 
 	*ret = NULL;
 	if (!mapping->path)
@@ -250,16 +279,12 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 		}
 	}
 
-	_cleanup_free_ char *key = make_key(mapping->path, build_id, size, &key_len);
-	if (!key)
-		return -ENOMEM;
-	*ret = find_module(table, key, key_len);
-	if (!*ret) {
-		int err = add_module(table, steal_ptr(key), key_len, ret);
-
-		if (err)
-			return err;
-	}
+	err = get_by_key(table, mapping->path, build_id, size, ret);
+	/* Another file has that path in another container, or had it before. */
+	if (!err && !size && (*ret)->inode && inode.inode && inode.inode != (*ret)->inode)
+		err = get_by_key(table, mapping->path, &inode, sizeof(inode), ret);
+	if (err)
+		return err;
 	remember_inode(*ret, mapping);
 	remember_user(*ret, mapping);
 	remember_code(*ret, mapping);

@@ -36,10 +36,9 @@ struct module {
 	bool has_file;	       /* false: "[vdso]" and other names that the kernel gives */
 	pid_t jit_pid;	       /* not 0: code that this process has generated */
 
-	/* Of the mapped file, if recorded in place of a build-id; 0: not known, or of several. */
-	dev_t device;
+	/* Of the mapped file, if recorded in place of a build-id; 0: not known. */
+	dev_t device, other_device;
 	ino_t inode;
-	bool has_inodes; /* of several files */
 
 	/* Processes that mapped it. Their /proc entries may lead to the file. */
 	struct module_user {
@@ -61,7 +60,7 @@ struct module {
 	uint16_t machine;  /* EM_* */
 	uint8_t elf_class; /* ELFCLASS* */
 
-	char *key; /* path, NUL, build-id */
+	char *key; /* path, NUL, build-id or inode */
 	UT_hash_handle hh;
 };
 

@@ -38,6 +38,12 @@ static int open_below(const char *root, const char *path, struct stat *ret_stat)
 	return root ? root_file_open(root, path, ret_stat) : elf_file_open(path, ret_stat);
 }
 
+static bool has_inode(const struct module *module, const struct stat *st)
+{
+	return st->st_ino == module->inode &&
+	       (st->st_dev == module->device || st->st_dev == module->other_device);
+}
+
 /*
  * Uses @path below @root as the module's file if it is the recorded one, by its build-id, and
  * @by_inode also by its inode. Returns 0, -ENOENT, or -ESTALE if it has another build-id.
@@ -48,7 +54,7 @@ static int try_file(struct module *module, const char *root, const char *path, b
 	const void *build_id;
 
 	_cleanup_close_ int fd = open_below(root, path, &st);
-	if (fd < 0 || (by_inode && (st.st_dev != module->device || st.st_ino != module->inode)))
+	if (fd < 0 || (by_inode && !has_inode(module, &st)))
 		return -ENOENT;
 
 	Elf *elf = elf_file_begin(fd);

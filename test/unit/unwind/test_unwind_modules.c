@@ -416,16 +416,18 @@ static pid_t start_in_root(void)
 static int find_by_inode(struct stack_mapping mapping, const struct stat *st, ino_t inode)
 {
 	struct module_table table;
-	struct module *module;
-	int err;
+	struct module *module, *other;
 
 	mapping.build_id_size = 0;
 	mapping.device = st->st_dev;
 	mapping.inode = inode;
 	module_table_init(&table, NULL);
 	assert_int_equal(module_table_get(&table, &mapping, &module), 0);
-	err = module_find_file(&table, module);
+	int err = module_find_file(&table, module);
 	assert_true(err || module->file_stat.st_ino == inode);
+	mapping.inode++; /* what another container has at that path */
+	assert_int_equal(module_table_get(&table, &mapping, &other), 0);
+	assert_true(other != module && other->state == MODULE_UNTRIED);
 	module_table_deinit(&table);
 	return err;
 }
@@ -449,8 +451,7 @@ static void found_in_the_process_root(void **state)
 	mapping.pid = pid;
 	assert_int_equal(find_by_inode(mapping, &variant, variant.st_ino), 0);
 	assert_int_equal(find_by_inode(mapping, &variant, variant.st_ino + 1), -ENOENT);
-	RUN("mkdir", "-p", "bin");
-	RUN("cp", "variant", "bin/sh");
+	RUN("install", "-D", "variant", "bin/sh");
 	assert_int_equal(stat(in_dir("bin/sh"), &variant), 0);
 	mapping.path = "/bin/sh";
 	assert_int_equal(find_by_inode(mapping, &variant, variant.st_ino), 0);
@@ -515,7 +516,6 @@ static void a_replaced_file_is_found_while_mapped(void **state)
 		if (!replaced)
 			RUN("cp", "program.c", "variant");
 	}
-	/* Without a build-id, by its inode. */
 	snprintf(deleted, sizeof(deleted), "%s (deleted)", mapping.path);
 	mapping.path = deleted;
 	assert_int_equal(find_by_inode(mapping, &variant, variant.st_ino), 0);
