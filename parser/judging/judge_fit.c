@@ -84,7 +84,7 @@ static double few_looks_factor(const struct judge *judge, const struct site *sit
 		const struct heap_block *block = block_at(judge, i);
 		const struct sure_age *sure = &judge->sure.of[block - judge->input->held];
 
-		held += sure->closed_ns != UINT64_MAX;
+		held += sure->is_followed;
 		if (arrival_s(judge, block->allocated.time_ns) > fit->end_s)
 			continue;
 		if (sure->may_stay && !judge_is_in_flight(judge, block) &&

@@ -21,7 +21,8 @@ int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *follow
 		uint64_t time_ns = held[i].allocated.time_ns;
 		double age_ns;
 
-		ret->of[i] = (struct sure_age){UINT64_MAX, UINT64_MAX, 0, false};
+		ret->of[i] = (struct sure_age){
+			.until_ns = UINT64_MAX, .closed_ns = UINT64_MAX, .is_followed = block};
 		if (!block || block->is_certain)
 			continue;
 		ret->of[i].until_ns = is_sure ? block->seen_ns : block->closed_ns;

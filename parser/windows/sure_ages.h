@@ -25,6 +25,7 @@ struct sure_ages {
 		uint64_t until_ns;  /* the block has surely lived so long; UINT64_MAX: to the end */
 		uint64_t closed_ns; /* its window closed then; UINT64_MAX: it has not */
 		uint64_t window_ns; /* and was open for so long */
+		bool is_followed;   /* in the sample */
 		bool may_stay;	    /* its looks show neither that it has lived on nor otherwise */
 	} * of;
 	/* Blocks that are younger have not had enough looks to show that they stay. */
