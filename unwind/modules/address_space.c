@@ -156,11 +156,10 @@ static uint64_t run_end(const struct mapping_run *run)
 /* The position of the first mapping that ends after @address, or the end. */
 static struct mapping_place first_ending_after(const struct address_space *space, uint64_t address)
 {
-	struct mapping_place place = {
-		.run = partition_point(space->nr_runs, i, run_end(space->runs[i]) <= address),
-	};
+	struct mapping_place place = {0};
 	const struct mapping_run *run;
 
+	place.run = partition_point(space->nr_runs, i, run_end(space->runs[i]) <= address);
 	if (place.run == space->nr_runs)
 		return place;
 	run = space->runs[place.run];
