@@ -27,10 +27,12 @@ static int check_clock(void)
 {
 	char text[256];
 	const char *offset = NULL;
+	char *nanoseconds;
 
 	if (proc_file_read(getpid(), "timens_offsets", text, sizeof(text)) == 0)
 		offset = proc_file_find(text, "monotonic");
-	if (!offset || strtoll(offset, NULL, 10) == 0)
+	if (!offset ||
+	    (strtoll(offset, &nanoseconds, 10) == 0 && strtoll(nanoseconds, NULL, 10) == 0))
 		return 0;
 	diag_error("cannot record from a time namespace whose clock is not the host's: the times "
 		   "of events would be wrong; run it on the host");
