@@ -2,6 +2,7 @@
 #include "recorder/processes/changed_code.h"
 
 #include "common/diag.h"
+#include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 #include "common/proc/process_maps.h"
 #include "common/scope.h"
@@ -13,32 +14,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_LIMIT_NS 1000000000 /* no process that is not hostile takes it */
+#define MAX_PLACES    4096 /* a process can map a file as often as it likes */
+#define READ_LIMIT_NS 1000000000
 
-/* The shortest jump to another page, and the breakpoint that the kernel sets. */
+/* The shortest jump to another page. */
 #if defined(__aarch64__)
 #define JUMP_BYTES 4
-static const uint8_t BREAKPOINT[] = {0xa0, 0x00, 0x20, 0xd4};
 #else
 #define JUMP_BYTES 5
-static const uint8_t BREAKPOINT[] = {0xcc};
-static const uint8_t NOP5[JUMP_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 #endif
 
-/* What is read in another thread. */
-struct code_read {
-	pid_t pid;
+/* A place that gets a probe, or the entry of its function. */
+struct code_place {
+	const struct probe_file *file;
+	const struct probe *probe;
 	uint64_t address;
-	uint8_t bytes[JUMP_BYTES];
-	ssize_t nr;
+	uint8_t expected[JUMP_BYTES], found[JUMP_BYTES];
+	bool is_found;
 };
 
-struct code_check {
-	const struct probe_file *file;
-	struct process_mapping mapping;
-	struct read_thread *thread;
-	struct code_read *read; /* kept if the thread is left behind */
-	const char *changed;	/* the function that was found changed, or NULL */
+/* What is read in another thread, which keeps it if it is left behind. */
+struct code_read {
+	pid_t pid;
+	size_t nr;
+	struct code_place places[MAX_PLACES];
 };
 
 static void read_code(void *argument)
@@ -46,106 +45,123 @@ static void read_code(void *argument)
 	struct code_read *read = argument;
 	struct memory_reader reader = {0};
 
-	read->nr = memory_reader_open(&reader, read->pid);
-	if (!read->nr)
-		read->nr = memory_reader_read(&reader, read->address, read->bytes, JUMP_BYTES);
+	if (memory_reader_open(&reader, read->pid))
+		return;
+	for (size_t i = 0; i < read->nr; i++) {
+		struct code_place *place = &read->places[i];
+
+		place->is_found = memory_reader_read(&reader, place->address, place->found,
+						     JUMP_BYTES) == JUMP_BYTES;
+	}
 	memory_reader_close(&reader);
 }
 
-/* True if the bytes are the file's, but for probes of other tracers. */
+/* True if the bytes are the file's, but for breakpoints, as those of other tracers. */
 static bool is_alike(const uint8_t *memory, const uint8_t *file)
 {
-#if !defined(__aarch64__)
-	if (memory[0] == 0xe8 && memcmp(file, NOP5, sizeof(NOP5)) == 0)
+#if defined(__aarch64__)
+	uint32_t instruction;
+
+	memcpy(&instruction, memory, sizeof(instruction));
+	return memcmp(memory, file, JUMP_BYTES) == 0 || (instruction & 0xffe0001f) == 0xd4200000;
+#else
+	static const uint8_t nop5[JUMP_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+	/* The kernel makes a call of a probed nop (Linux 6.18, arch/x86/kernel/uprobes.c). */
+	if (memory[0] == 0xe8 && memcmp(file, nop5, sizeof(nop5)) == 0)
 		return true;
-#endif
-	for (size_t i = 0; i < JUMP_BYTES; i += sizeof(BREAKPOINT))
-		if (memcmp(memory + i, file + i, sizeof(BREAKPOINT)) != 0 &&
-		    memcmp(memory + i, BREAKPOINT, sizeof(BREAKPOINT)) != 0)
+	for (size_t i = 0; i < JUMP_BYTES; i++)
+		if (memory[i] != file[i] && memory[i] != 0xcc)
 			return false;
 	return true;
+#endif
 }
 
-/* True if the process has changed the code at @offset in the file, or hinders its reading. */
-static bool is_changed(struct code_check *check, uint64_t offset)
+static void add_place(struct code_read *read, const struct process_mapping *mapping,
+		      const struct probe_file *file, const struct probe *probe, uint64_t offset)
 {
-	const struct process_mapping *mapping = &check->mapping;
-	uint8_t expected[JUMP_BYTES];
+	struct code_place *place = &read->places[read->nr];
 
-	if (offset < mapping->file_offset ||
+	if (read->nr == MAX_PLACES || offset < mapping->file_offset ||
 	    offset - mapping->file_offset + JUMP_BYTES > mapping->end - mapping->start ||
-	    pread(check->file->fd, expected, JUMP_BYTES, (off_t)offset) != JUMP_BYTES)
-		return false;
-	check->read->address = mapping->start + (offset - mapping->file_offset);
-	read_thread_begin(check->thread, read_code, check->read);
-	return !read_thread_wait(check->thread, READ_LIMIT_NS) ||
-	       (check->read->nr == JUMP_BYTES && !is_alike(check->read->bytes, expected));
+	    pread(file->fd, place->expected, JUMP_BYTES, (off_t)offset) != JUMP_BYTES)
+		return;
+	place->file = file;
+	place->probe = probe;
+	place->address = mapping->start + (offset - mapping->file_offset);
+	read->nr++;
 }
 
-static void check_mapping(struct code_check *check)
+static void add_places(struct code_read *read, const struct process_mapping *mapping,
+		       const struct probe_file *file)
 {
-	for (size_t i = 0; i < check->file->nr_probes && !check->changed; i++) {
-		const struct probe *probe = &check->file->probes[i];
-		bool changed = is_changed(check, probe->function_offset) ||
-			       is_changed(check, probe->offset);
+	for (size_t i = 0; i < file->nr_probes; i++) {
+		const struct probe *probe = &file->probes[i];
 
-		for (size_t j = 0; j < probe->nr_points && !changed; j++)
-			changed =
-				is_changed(check, probe->function_offset + probe->points[j].offset);
-		if (changed)
-			check->changed = probe->symbol;
+		add_place(read, mapping, file, probe, probe->function_offset);
+		add_place(read, mapping, file, probe, probe->offset);
+		for (size_t j = 0; j < probe->nr_points; j++)
+			add_place(read, mapping, file, probe,
+				  probe->function_offset + probe->points[j].offset);
 	}
-}
-
-static bool is_mapping_of(const struct process_mapping *mapping, pid_t pid,
-			  const struct probe_file *file)
-{
-	char path[PROC_FILE_PATH_SIZE];
-	struct stat st;
-
-	proc_file_mapping_path(path, pid, mapping->start, mapping->end);
-	return stat(path, &st) == 0 && st.st_dev == file->stat.st_dev &&
-	       st.st_ino == file->stat.st_ino;
 }
 
 /* A process that has ended, or whose maps cannot be read, is reported when it is attached to. */
-static void check_mappings(struct code_check *check, const struct probe_set *set)
+static void list_places(struct code_read *read, const struct probe_set *set)
 {
-	_cleanup_fclose_ FILE *maps = proc_file_open(check->read->pid, "maps");
+	_cleanup_fclose_ FILE *maps = proc_file_open(read->pid, "maps");
 	_cleanup_free_ char *line = NULL;
+	char path[PROC_FILE_PATH_SIZE];
+	struct process_mapping mapping;
+	struct stat st;
 	size_t size = 0;
 
-	while (maps && !check->changed && getline(&line, &size, maps) > 0) {
-		if (process_maps_parse_line(line, &check->mapping) ||
-		    !process_mapping_is_code(&check->mapping))
+	while (maps && read->nr < MAX_PLACES && getline(&line, &size, maps) > 0) {
+		if (process_maps_parse_line(line, &mapping) || !process_mapping_is_code(&mapping))
 			continue;
-		for (size_t i = 0; i < set->nr_files && !check->changed; i++) {
-			check->file = &set->files[i];
-			if (!check->file->is_on_fuse &&
-			    is_mapping_of(&check->mapping, check->read->pid, check->file))
-				check_mapping(check);
-		}
+		proc_file_mapping_path(path, read->pid, mapping.start, mapping.end);
+		if (stat(path, &st) < 0)
+			continue;
+		for (size_t i = 0; i < set->nr_files; i++)
+			if (!set->files[i].is_on_fuse && set->files[i].stat.st_dev == st.st_dev &&
+			    set->files[i].stat.st_ino == st.st_ino)
+				add_places(read, &mapping, &set->files[i]);
 	}
+}
+
+static const struct code_place *find_changed(const struct code_read *read)
+{
+	for (size_t i = 0; i < read->nr; i++)
+		if (read->places[i].is_found &&
+		    !is_alike(read->places[i].found, read->places[i].expected))
+			return &read->places[i];
+	return NULL;
 }
 
 int changed_code_check(pid_t pid, const struct probe_set *set)
 {
-	struct code_check check = {.read = calloc(1, sizeof(*check.read))};
+	struct code_read *read = calloc(1, sizeof(*read));
+	const struct code_place *changed = NULL;
+	struct read_thread *thread;
 
-	check.thread = check.read ? read_thread_create() : NULL;
-	if (!check.thread) {
+	if (!read) {
 		diag_error("cannot record: out of memory");
-		free(check.read);
 		return -ENOMEM;
 	}
-	check.read->pid = pid;
-	check_mappings(&check, set);
-	if (check.changed)
+	read->pid = living_thread(pid);
+	list_places(read, set);
+	thread = read->nr ? read_thread_create() : NULL;
+	if (thread) {
+		read_thread_begin(thread, read_code, read);
+		if (read_thread_wait(thread, READ_LIMIT_NS))
+			changed = find_changed(read);
+	}
+	if (changed)
 		diag_error("cannot record process %d: something, perhaps an agent that hooks it, "
 			   "has changed the code of %s in its memory (%s), where probes could "
 			   "crash it; restart it without that",
-			   (int)pid, check.changed, check.file->display);
-	if (read_thread_destroy(check.thread))
-		free(check.read);
-	return check.changed ? -EPERM : 0;
+			   (int)pid, changed->probe->symbol, changed->file->display);
+	if (read_thread_destroy(thread))
+		free(read);
+	return changed ? -EPERM : 0;
 }

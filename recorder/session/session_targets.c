@@ -29,6 +29,23 @@ static int plan_resources(struct probe_set *set, pid_t pid, const struct session
 		       : registered_resources_add(set, pid, &options->resources->schemas);
 }
 
+static bool has_file(const struct probe_set *set, const struct stat *stat)
+{
+	for (size_t i = 0; i < set->nr_files; i++)
+		if (set->files[i].stat.st_dev == stat->st_dev &&
+		    set->files[i].stat.st_ino == stat->st_ino)
+			return true;
+	return false;
+}
+
+/* What is not recorded of one process must not count as known when another one maps it. */
+static void forget_files(struct session *session, const struct probe_set *set)
+{
+	for (size_t i = 0; i < set->nr_files; i++)
+		if (!has_file(&session->probes, &set->files[i].stat))
+			allocator_search_forget(session->search, &set->files[i].stat);
+}
+
 /* Adds the probes of a process to those of the session. */
 static int plan_process(struct session *session, pid_t pid)
 {
@@ -51,6 +68,8 @@ static int plan_process(struct session *session, pid_t pid)
 	if (!err) {
 		allocator_search_drop_seen(session->search, &set);
 		err = probe_set_merge(&session->probes, &set);
+	} else {
+		forget_files(session, &set);
 	}
 	probe_set_deinit(&set);
 	return err;

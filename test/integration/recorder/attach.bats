@@ -180,6 +180,26 @@ start_stopping() {
 	grep -qE '^truth (hooked 100|no_hook 1)$' truth
 }
 
+@test "attach: a child that an agent has hooked is left out" {
+	local child
+
+	[[ $(uname -m) == x86_64 ]] || skip "nothing is hooked on other machines"
+	mkfifo target.in target.out
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	bash -c '"$1" --wait <target.in >target.out; exit "$?"' parent "$TARGETS/hooked_free" 3>&- &
+	RECORDED_PID=$!
+	TARGET_PID=$RECORDED_PID
+	STARTED_PIDS+=("$RECORDED_PID")
+	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
+	read -r -t 60 -u "$TARGET_OUT" _ child
+	attach --children
+	grep -q "cannot record process $child: .* has changed the code of free in its memory" leakrec.err
+	go_target
+	finish_target
+	finish_leakrec
+	grep -q '^truth hooked 100$' truth
+}
+
 @test "attach: threads come and go, and one does not stop" {
 	start_target restless_threads
 	go_target
