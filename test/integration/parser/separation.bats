@@ -47,13 +47,14 @@ find_broker() {
 has_no_rights() {
 	local set
 
-	wait_until 60 status_is Seccomp 2
-	status_is NoNewPrivs 1
-	status_is Uid "65534 65534 65534 65534"
-	status_is Gid "65534 65534 65534 65534"
-	status_is Groups "" || status_is Groups " "
+	# Where its caller says what has failed, set -e has no effect here.
+	wait_until 60 status_is Seccomp 2 || return
+	status_is NoNewPrivs 1 || return
+	status_is Uid "65534 65534 65534 65534" || return
+	status_is Gid "65534 65534 65534 65534" || return
+	status_is Groups "" || status_is Groups " " || return
 	for set in CapInh CapPrm CapEff CapAmb; do
-		status_is $set 0000000000000000 || fail "$set"
+		status_is $set 0000000000000000 || fail "$set" || return
 	done
 	# Standard input, output, error, and the broker.
 	assert_equal "descriptors" "$(find "/proc/$READER_PID/fd" -type l | wc -l)" 4
