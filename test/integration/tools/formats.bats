@@ -56,9 +56,9 @@ END
 	format folded x.folded
 	# Splits lines as flamegraph.pl does: the last word is the count, semicolons separate the frames.
 	awk -v held="$held_bytes" '
-		!/^[^;]+(;[^;]+)* [0-9]+$/ { exit 1 }
-		{ sum += $NF; frames = gsub(/;/, ";") + 1; if (frames < 4 || frames > 6) exit 1 }
-		END { exit sum == held && NR == 3 ? 0 : 1 }' "$BATS_TEST_TMPDIR/x.folded"
+		!/^[^;]+(;[^;]+)* [0-9]+$/ { bad = 1 }
+		{ sum += $NF; frames = gsub(/;/, ";") + 1; if (frames < 4 || frames > 6) bad = 1 }
+		END { exit bad || sum != held || NR != 3 }' "$BATS_TEST_TMPDIR/x.folded"
 }
 
 @test "formats: folded stacks are what speedscope's importer takes" {
