@@ -5,6 +5,7 @@
 bats_require_minimum_version 1.5.0
 BUILD_DIR=${BUILD_DIR:?the build directory}
 SOURCE_DIR=${SOURCE_DIR:?the source directory}
+load ../support/helpers
 
 # Prints the options as --help of tool $1 shows them, without the text about them: "-s, --size SIZE|MIN..MAX".
 help_options() {
