@@ -91,7 +91,8 @@ has_marked() {
 	# Besides its cache, which it fills at the start, and the leak, the daemon holds only what it needs for a
 	# request: less than ten leaked blocks. On a busy machine, it starts late.
 	filled=$(awk '$1 == "interval" { nr++ } /^\tfill_cache\+/ { last = nr } END { print last + 0 }' changes)
-	awk -v filled="$filled" '$1 > filled && $3 >= 10 { n++; if ($2 != 1 || $4 < 40) exit 1 } END { exit !n }' leak || fail "$(cat leak changes)"
+	awk -v filled="$filled" '$1 > filled && $3 >= 10 { n++; if ($2 != 1 || $4 < 40) bad = 1 }
+		END { exit bad || !n }' leak || fail "$(cat leak changes)"
 	# The sum of all changes is what is held at the end.
 	assert_equal "bytes" "$(awk '$1 == "interval" { sum += $6 } END { print sum }' changes)" \
 		"$(sed -nE 's/^# summary.* held_bytes=([0-9]+).*/\1/p' leaks)"
@@ -146,9 +147,9 @@ has_answered() {
 	finish_leakrec
 	kill_now "$RECORDED_PID"
 	"$BIN/leakparse" --diff -i perf.data | awk '$1 == "interval" { n = $4 == "mark-1" } n' >changes
-	awk '$1 == "change" && !n++ { if ($2 != $3 * 3072 || $3 < 30 || $5 + 0 < 99) exit 1; next }
-	     $1 == "change" && $5 + 0 > 1 { exit 1 }
-	     END { exit n < 1 }' changes || fail "$(cat changes)"
+	awk '$1 == "change" && !n++ { if ($2 != $3 * 3072 || $3 < 30 || $5 + 0 < 99) bad = 1; next }
+	     $1 == "change" && $5 + 0 > 1 { bad = 1 }
+	     END { exit bad || n < 1 }' changes || fail "$(cat changes)"
 	sed -n '/^change/,/^change.*/ { /query_font/p; }' changes | grep -q query_font ||
 		fail "the first is not the leak: $(cat changes)"
 	# The same by call paths: no other changes are shown.
@@ -176,8 +177,8 @@ has_answered() {
 	wait "$parser_pid"
 	# At that moment other functions of the daemon hold less than four leaked blocks.
 	awk '$1 == "change" && $2 == $3 * 3072 { n++; next }
-		$1 == "change" && ($2 > 4 * 3072 || $2 < -4 * 3072) { exit 1 }
-		END { exit !n }' changes || fail "$(cat changes)"
+		$1 == "change" && ($2 > 4 * 3072 || $2 < -4 * 3072) { bad = 1 }
+		END { exit bad || !n }' changes || fail "$(cat changes)"
 }
 
 # Prints the program's own marks in perf.data, in order: "PID TEXT".
