@@ -14,8 +14,11 @@ setup() {
 }
 
 teardown() {
-	common_teardown
-	[[ -z ${STOPS-} ]] || rmdir "$STOPS"
+	local status=0
+
+	common_teardown || status=1
+	[[ -z ${STOPS-} ]] || rmdir "$STOPS" || status=1
+	return $status
 }
 
 end_first_thread() {

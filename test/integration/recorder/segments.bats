@@ -12,8 +12,11 @@ setup() {
 }
 
 teardown() {
-	common_teardown
-	! mountpoint -q disk || umount disk
+	local status=0
+
+	common_teardown || status=1
+	! mountpoint -q disk || umount disk || status=1
+	return $status
 }
 
 # keep LIMIT [OPTION...]: begins to record the target into the directory segments. Its rings have room for less time than
