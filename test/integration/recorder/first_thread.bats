@@ -98,9 +98,10 @@ assert_no_other_stopped() {
 	parse
 	assert_summary allocations "$(truth allocations)"
 	contains leakrec.err ', 0 events lost' || fail "$(cat leakrec.err)"
-	# A slow machine also stops it because buffers are full: 64 times in a busy virtual machine.
+	# Full buffers stop it, too: on a busy machine more often than its threads, which do 32 times in half a minute.
 	nr=$(grep -c " comm=exits$$ " "$STOPS/trace" || true)
-	((nr < 110)) || fail "$nr stops"
+	pauses=$(sed -n 's/.*, paused \([0-9]*\) time.*/\1/p' leakrec.err)
+	((nr - ${pauses:-0} <= 64)) || fail "$nr stops, ${pauses:-0} of them for full buffers"
 }
 
 # start_waiting PLACE [OPTION...]: starts leakrec, which waits at the place that libwaits.so knows.
