@@ -128,7 +128,7 @@ says_unseen() {
 # Stops the daemon while it sleeps between two requests.
 is_stopped_idle() {
 	kill -STOP "$RECORDED_PID"
-	wait_until 60 grep -q '^State:[[:space:]]*T' "/proc/$RECORDED_PID/status"
+	wait_until 60 grep -q '^State:[[:space:]]*T' "/proc/$RECORDED_PID/status" || return
 	! grep -q '^230 ' "/proc/$RECORDED_PID/syscall" || return 0 # clock_nanosleep
 	kill -CONT "$RECORDED_PID"
 	return 1
