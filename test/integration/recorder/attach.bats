@@ -145,10 +145,10 @@ has_libc() {
 	kill_now "${STARTED_PIDS[@]}"
 }
 
-# Ends leakrec, which must take two seconds at most.
+# Ends leakrec, which must not take long. The strict limit is in ending.bats, which runs without others beside it.
 interrupt() {
 	kill -INT "$LEAKREC_PID"
-	wait_until 2 has_ended "$LEAKREC_PID"
+	wait_until 5 has_ended "$LEAKREC_PID"
 }
 
 # start_stopping COMMAND...: starts leakrec by the command until it has to stop the process. On a busy machine it may see
@@ -169,15 +169,16 @@ start_stopping() {
 @test "attach: a process whose free() an agent has hooked is refused, and goes on" {
 	local way
 
+	[[ $(uname -m) == x86_64 ]] || skip "hooked_free hooks nothing on this machine"
 	start_target hooked_free
 	for way in session perf; do
 		run -1 "$BIN/leakrec" --record-by "$way" -p "$RECORDED_PID" -d 0.1 -o hooked.data
 		[[ $output == *"cannot record process $RECORDED_PID: "*"has changed the code of free in its memory"* ]] ||
-			[[ $(uname -m) != x86_64 ]] || fail "$output"
+			fail "$output"
 	done
 	go_target
 	finish_target
-	grep -qE '^truth (hooked 100|no_hook 1)$' truth
+	grep -qx 'truth hooked 100' truth
 }
 
 @test "attach: a child that an agent has hooked is left out" {
