@@ -21,6 +21,8 @@ teardown() {
 
 # record SHARE [OPTION...]: begins to record the target in windows, in perf's pipe format, which can be read meanwhile.
 record() {
+	: >leakrec.err # as attach() does
+	: >stream.data
 	"$BIN/leakrec" --budget "$1" -p "$RECORDED_PID" -o - --call-graph fp "${@:2}" >stream.data 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
@@ -127,7 +129,7 @@ assert_windows() {
 	go_target
 	wait_until 120 has_windows 8
 	interrupt
-	kill -TERM "$RECORDED_PID"
+	finish_churn
 	own_samples look >looks
 	# At the end, there is a look at each block; leaked ones are never gone, and nobody writes to them.
 	awk '{ for (i = 1; i <= NF; i++) { split($i, field, "="); value[field[1]] = field[2] } }
@@ -136,7 +138,7 @@ assert_windows() {
 }
 
 # assert_estimate SHARE NR_WINDOWS [ARG...]: what leakparse estimates from as many windows is about what paced_leak counted.
-# On a machine whose load changes, that may be wrong by a factor of two. Where the program is slowed down, which windows do
+# On a machine whose load changes, that may be wrong by a factor of three. Where the program is slowed down, which windows do
 # not show by themselves, it would be about a sixth. The program works before leakrec begins. If it waited, the first windows,
 # which are the longest ones on a busy machine, would take the pace for 1.
 assert_estimate() {
@@ -154,7 +156,7 @@ assert_estimate() {
 	"$BIN/leakparse" --format json -i stream.data >report.json 2>parse.err || fail "$(cat parse.err)"
 	estimated=$(jq '[.stacks[] | select(tostring | test("leak_block")) | .estimated_blocks // .held_blocks] | add // 0 | round' \
 		report.json)
-	((estimated * 3 > leaked && estimated < leaked * 3)) ||
+	((estimated * 4 > leaked && estimated < leaked * 4)) ||
 		fail "$estimated of $leaked: $(own_samples window) $("$BIN/leakparse" --summary -i stream.data)"
 }
 
@@ -163,7 +165,7 @@ assert_estimate() {
 }
 
 @test "budget: amounts are right where the program waits for a timer" {
-	assert_estimate 20% 8 --pause-us 100
+	assert_estimate 20% 16 --pause-us 100
 }
 
 # Prints when the last window was opened or closed, in ns.
