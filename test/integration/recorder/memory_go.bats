@@ -31,7 +31,7 @@ grow_go() {
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	kill_now "$RECORDED_PID"
-	rm go.in
+	rm go.in go.out # so that the next one is waited for
 	"$BIN/leakparse" --summary perf.data >screen
 	cat screen
 }
@@ -87,6 +87,7 @@ grow_go() {
 	mkfifo go.in
 	./heap.pure <>go.in 3>&- >go.out &
 	STARTED_PIDS+=($!)
+	wait_until 60 grep -q ready go.out
 	run -1 "$BIN/leakrec" -p $! -o perf.data
 	[[ $output == *"leakrec --with mmap records what it maps"* ]] || fail "$output"
 	kill_now "${STARTED_PIDS[-1]}"
