@@ -668,6 +668,8 @@ has_lines() {
 	# The process allocates 20 MiB more when it reads from the FIFO "go".
 	bash -c 'read -r <go; printf -v text "%20971520s" x; read -r <stop' &
 	STARTED_PIDS+=("$!")
+	# Before its exec, it is a copy of this shell, which is larger.
+	wait_until 60 grep -q 'read -r <go' "/proc/$!/cmdline"
 	"$leakplot" --mem $! --interval 20 >numbers &
 	STARTED_PIDS+=("$!")
 	wait_until 60 has_lines 5 numbers
