@@ -179,6 +179,8 @@ is_caught() {
 actions = [(os.POSIX_SPAWN_OPEN, 1, "fifo", os.O_WRONLY, 0)]
 os.posix_spawn("/bin/true", ["true"], {}, file_actions=actions)' 3>&- &
 	STARTED_PIDS+=($!)
+	# Without a child, python may be waiting for the disk.
+	wait_until 60 grep -q . "/proc/$!/task/$!/children"
 	wait_until 60 grep -q '^State:[[:space:]]*D' "/proc/$!/status"
 	refused "had not stopped" -p $! --pause-limit 20ms
 	read -r <fifo || true
