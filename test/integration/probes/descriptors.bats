@@ -66,7 +66,7 @@ is_listening() {
 }
 
 @test "resources: descriptors that clients make a server keep" {
-	local port=$((20000 + $$ % 20000)) pid idle=() i fd
+	local port=$((10000 + $$ % 20000)) pid idle=() i fd
 
 	require_program tinyproxy
 	printf '%s\n' "Port $port" "Listen 127.0.0.1" "Timeout 600" "MaxClients 100" \
