@@ -25,9 +25,14 @@ slow_down_leakrec() {
 	done
 }
 
+# assert_stopped MS: the bystander was not stopped for longer in all.
+assert_stopped() {
+	(($(bystander stopped_ms) <= $1)) || fail "stopped for $(bystander stopped_ms) ms; more than $1"
+}
+
 # check_bystander OPTION...: no process but the one that floods the rings is stopped for more than a fifth of the time.
 check_bystander() {
-	local began_ms limit_ms slowing
+	local began_ms slowing
 
 	start_bystander
 	start_churn --threads 4
@@ -45,20 +50,21 @@ check_bystander() {
 	kill -CONT "$LEAKREC_PID"
 	kill -TERM "$BYSTANDER_PID"
 	wait "$BYSTANDER_PID"
-	# A fifth of each second, in which a stop may have begun shortly before the first or after the last one.
-	limit_ms=$(((${EPOCHREALTIME/[.,]/} / 1000 - began_ms) / 5 + 200))
+	TOOK_MS=$((${EPOCHREALTIME/[.,]/} / 1000 - began_ms))
 	finish_churn
 	stop_leakrec
 	(($(truth continued) > 0)) || fail "the process that floods the rings was not stopped"
 	assert_equal "warnings" "$(grep -c 'events have come faster' leakrec.err)" 1
 	(($(bystander malloc) > 0))
-	(($(bystander stopped_ms) <= limit_ms)) || fail "stopped for $(bystander stopped_ms) ms; more than $limit_ms"
+	# A fifth of each second, in which a stop may have begun shortly before the first or after the last one.
+	assert_stopped $((TOOK_MS / 5 + 200))
 	(($(bystander longest_stop_ms) <= 300)) || fail "stopped for $(bystander longest_stop_ms) ms at once"
 }
 
 @test "fair_stops: a process that allocates little beside one that floods the rings" {
 	check_bystander
-	assert_equal "stops" "$(bystander stops)" 0
+	# Without perf events, the rings seldom become that full, and mostly it is not stopped at all.
+	assert_stopped $((TOOK_MS / 20))
 }
 
 @test "fair_stops: the same with perf events" {
