@@ -137,6 +137,7 @@ has_cause() {
 	# Only reading: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE.
 	assert_equal "others" "$((0x$(broker_status CapPrm) & ~(1 << 2 | 1 << 19 | 1 << 40)))" 0
 	end_live
+	wait_until 60 is_last
 	unset SUDO_UID SUDO_GID
 	run ! grep -E '^uid=.*[=,]0\(' leakrec.err
 	assert_equal "owners" "$(stat -c %u state state/leaks metrics/x.prom | sort -u)" 65534
@@ -360,6 +361,7 @@ has_cause() {
 	record_live --metrics daemon.prom
 	wait_until 60 says '^leakrec_cause_leaks' daemon.prom
 	end_live
+	wait_until 60 says 'function="query_font"' daemon.prom
 	assert_equal "mode" "$(stat -c %a daemon.prom)" 644
 	grep -qxE 'leakrec_cause_held_bytes\{recording="daemon",function="query_font",module="leaky_daemon"\} [0-9]+' daemon.prom
 	grep -qx 'leakrec_lost_events_total{recording="daemon"} 0' daemon.prom
