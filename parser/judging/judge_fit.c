@@ -150,8 +150,9 @@ static void collect_suspects(struct judge *judge, struct site_verdict *verdict, 
 	for (size_t i = 0; i < nr; i++)
 		if (judge->arrivals[i].time_s <= fit->end_s)
 			judge->arrivals[fit->nr++] = judge->arrivals[i];
-	if (judge->input->observed)
-		fit->factor *= few_looks_factor(judge, verdict->site, min_age_ns, fit);
+	fit->few_factor = judge->input->observed
+				  ? few_looks_factor(judge, verdict->site, min_age_ns, fit)
+				  : 1;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -261,6 +262,49 @@ static void scale(struct growth_rate *rate, double factor)
 }
 
 /*
+ * Makes the rate by the clock one in real time. Windows are longer where the program does little
+ * for its cost, as on busy CPUs. By the clock, such times would count too much. So each block
+ * counts by what it stands for.
+ */
+static void weigh(const struct judge *judge, double min_age_ns, const struct fit *fit,
+		  struct growth_rate *rate)
+{
+	const struct growth_rate by_clock = *rate;
+	double blocks = 0, squares = 0, bytes = 0, nr = 0, length_s, spread;
+	uint64_t zero_ns = judge->input->start_ns;
+
+	rate->from_s = fit->until_s - fit->life_s;
+	rate->to_s = fit->until_s;
+	if (arrival_s(judge, judge->active_ns) <= fit->end_s)
+		rate->to_s = fmin(rate->to_s, (double)(judge->active_ns - zero_ns) / NS_PER_S);
+	for (size_t i = 0; i < judge->nr; i++) {
+		const struct heap_block *block = block_at(judge, i);
+		double stands_for = judge_stands_for(judge, block);
+		double at_s = arrival_s(judge, block->allocated.time_ns);
+
+		if (at_s < by_clock.from_s || at_s > by_clock.to_s ||
+		    !is_suspect(judge, block, min_age_ns))
+			continue;
+		/* What came before is no part of the growth. */
+		if (!nr && by_clock.from_s > fit->start_s)
+			rate->from_s = (double)(block->allocated.time_ns - zero_ns) / NS_PER_S;
+		nr++;
+		blocks += stands_for;
+		squares += stands_for * stands_for;
+		bytes += stands_for * (double)block->size_bytes;
+	}
+	length_s = fmax(rate->to_s - rate->from_s, 1e-9);
+	rate->blocks_per_s = fit->few_factor * blocks / length_s;
+	rate->bytes_per_s = fit->few_factor * bytes / length_s;
+	/* With different weights, as many blocks tell no more than a few with equal ones (Kish). */
+	spread = sqrt(nr * squares) / blocks;
+	rate->blocks_error =
+		rate->blocks_per_s * spread * by_clock.blocks_error / by_clock.blocks_per_s;
+	rate->bytes_error =
+		rate->bytes_per_s * spread * by_clock.bytes_error / by_clock.bytes_per_s;
+}
+
+/*
  * Fits the pattern of suspects. Where their processes began at different times, it counts by their
  * ages, and predecessors count, too: else what each process loads when it starts would look like
  * growth.
@@ -269,7 +313,7 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 			 struct growth_rate *rate)
 {
 	struct process_clock clock;
-	double from_s = fit->start_s, until_s = fit->until_s, share = fit->factor;
+	double from_s = fit->start_s, until_s = fit->until_s, share = fit->factor * fit->few_factor;
 
 	process_views_clock(&judge->views, judge->order, judge->nr, judge->nr_left, min_age_ns,
 			    until_s, &clock);
@@ -281,10 +325,8 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 	fit->pattern = growth_fit(judge->arrivals, fit->nr, fit->start_s, fit->end_s, rate);
 	fit->last_s = fit->nr ? judge->arrivals[fit->nr - 1].time_s : 0;
 	if (clock.began_together && fit->pattern == GROWTH_STEADY) {
-		/* Back from the clock of windows. */
-		rate->from_s *= until_s / fit->end_s;
-		rate->to_s *= until_s / fit->end_s;
-		scale(rate, fit->factor);
+		if (judge->input->observed)
+			weigh(judge, min_age_ns, fit, rate);
 		return;
 	}
 	if (fit->pattern == GROWTH_STEADY)

@@ -48,9 +48,10 @@ struct fit {
 	size_t nr_moments;
 	bool has_proven;
 	double start_s, end_s, last_s;
-	double until_s; /* @end_s, in windows not by the clock: since the recording's start */
-	double life_s;	/* of the processes, until then */
-	double factor;	/* blocks that stay, by those that are suspects */
+	double until_s;	   /* @end_s, in windows not by the clock: since the recording's start */
+	double life_s;	   /* of the processes, until then */
+	double factor;	   /* the mean judge_in_flight_factor() */
+	double few_factor; /* blocks that stay, by those that are suspects */
 };
 
 static inline const struct heap_block *block_at(const struct judge *judge, size_t i)

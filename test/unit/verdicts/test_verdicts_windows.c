@@ -17,18 +17,39 @@ static const struct followed_block *followed_of(const void *context, const struc
 	return &followed[block - held];
 }
 
-static int begin_windows(void **state)
+static uint64_t even_ns(uint64_t i)
+{
+	return WINDOW_NS;
+}
+
+/* Eight windows of 80 ms follow eight of 20 ms. */
+static uint64_t uneven_ns(uint64_t i)
+{
+	return i / 8 % 2 ? 4 * WINDOW_NS : WINDOW_NS;
+}
+
+static int begin_in_windows(void **state, uint64_t (*length_ns)(uint64_t i))
 {
 	for (uint64_t i = 0; i < 100; i++) {
 		if (observed_time_open(&windows, START + i * SECOND))
 			return -1;
-		observed_time_close(&windows, START + i * SECOND + WINDOW_NS, 0);
+		observed_time_close(&windows, START + i * SECOND + length_ns(i), 0);
 	}
 	if (begin(state))
 		return -1;
 	input.observed = &windows;
 	input.followed = followed_of;
 	return 0;
+}
+
+static int begin_windows(void **state)
+{
+	return begin_in_windows(state, even_ns);
+}
+
+static int begin_uneven_windows(void **state)
+{
+	return begin_in_windows(state, uneven_ns);
 }
 
 static int end_windows(void **state)
@@ -79,6 +100,17 @@ static void blocks_with_few_looks_are_like_the_others(void **state)
 	assert_int_equal(verdicts_init(&verdicts, &input), 0);
 	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
 	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 23, 27);
+}
+
+/* Windows are longer while the program is slower: it leaks 200 blocks a second, or 50. */
+static void slow_times_count_no_more_than_others(void **state)
+{
+	for (uint64_t i = 0; i < 96; i++)
+		for (uint64_t k = 0; k < 4; k++)
+			add_stayer(1, 1, START + i * SECOND + uneven_ns(i) / 8 * (2 * k + 1));
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 110, 140);
 }
 
 /*
@@ -335,6 +367,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WINDOWED(blocks_with_few_looks_are_like_the_others),
+		cmocka_unit_test_setup_teardown(slow_times_count_no_more_than_others,
+						begin_uneven_windows, end_windows),
 		WINDOWED(the_rate_of_one_process_is_not_that_of_the_sample),
 		WINDOWED(unproven_blocks_of_a_new_process_are_no_growth),
 		WINDOWED(what_is_in_flight_is_no_growth),
