@@ -2,6 +2,7 @@
 /* How the suspects came, and at what rate. */
 #include "parser/judging/judge.h"
 
+#include "common/partition_point.h"
 #include "parser/statistics/idle_time.h"
 #include "parser/judging/judge_private.h"
 
@@ -261,6 +262,16 @@ static void scale(struct growth_rate *rate, double factor)
 	rate->bytes_error *= factor;
 }
 
+/* When the clock first shows that. */
+static double since_start_s(const struct judge *judge, double clock_s)
+{
+	uint64_t zero_ns = judge->input->start_ns;
+	size_t ns = partition_point((size_t)judge->length_ns, i,
+				    arrival_s(judge, zero_ns + i) < clock_s);
+
+	return (double)ns / NS_PER_S;
+}
+
 /*
  * Makes the rate by the clock one in real time. Windows are longer where the program does little
  * for its cost, as on busy CPUs. By the clock, such times would count too much. So each block
@@ -275,6 +286,8 @@ static void weigh(const struct judge *judge, double min_age_ns, const struct fit
 
 	rate->from_s = fit->until_s - fit->life_s;
 	rate->to_s = fit->until_s;
+	if (by_clock.from_s > fit->start_s)
+		rate->from_s = since_start_s(judge, by_clock.from_s);
 	if (arrival_s(judge, judge->active_ns) <= fit->end_s)
 		rate->to_s = fmin(rate->to_s, (double)(judge->active_ns - zero_ns) / NS_PER_S);
 	for (size_t i = 0; i < judge->nr; i++) {
@@ -285,9 +298,6 @@ static void weigh(const struct judge *judge, double min_age_ns, const struct fit
 		if (at_s < by_clock.from_s || at_s > by_clock.to_s ||
 		    !is_suspect(judge, block, min_age_ns))
 			continue;
-		/* What came before is no part of the growth. */
-		if (!nr && by_clock.from_s > fit->start_s)
-			rate->from_s = (double)(block->allocated.time_ns - zero_ns) / NS_PER_S;
 		nr++;
 		blocks += stands_for;
 		squares += stands_for * stands_for;
