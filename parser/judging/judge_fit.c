@@ -310,8 +310,10 @@ static void weigh(const struct judge *judge, double min_age_ns, const struct fit
 	spread = sqrt(nr * squares) / blocks;
 	rate->blocks_error =
 		rate->blocks_per_s * spread * by_clock.blocks_error / by_clock.blocks_per_s;
-	rate->bytes_error =
-		rate->bytes_per_s * spread * by_clock.bytes_error / by_clock.bytes_per_s;
+	/* Blocks may have no bytes. */
+	if (bytes > 0)
+		rate->bytes_error =
+			rate->bytes_per_s * spread * by_clock.bytes_error / by_clock.bytes_per_s;
 }
 
 /*

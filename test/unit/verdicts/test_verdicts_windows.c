@@ -113,6 +113,17 @@ static void slow_times_count_no_more_than_others(void **state)
 	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 110, 140);
 }
 
+static void blocks_without_bytes_have_a_rate(void **state)
+{
+	for (uint64_t i = 0; i < 100; i++) {
+		add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 2);
+		held[input.nr_held - 1].size_bytes = 0;
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 45, 55);
+	assert_true(verdicts.sites[0].rate.bytes_error == 0);
+}
+
 /*
  * Where the others load something, one leaks 8 blocks a second: one in each sixth window. Its
  * unproven blocks say nothing.
@@ -369,6 +380,7 @@ int main(void)
 		WINDOWED(blocks_with_few_looks_are_like_the_others),
 		cmocka_unit_test_setup_teardown(slow_times_count_no_more_than_others,
 						begin_uneven_windows, end_windows),
+		WINDOWED(blocks_without_bytes_have_a_rate),
 		WINDOWED(the_rate_of_one_process_is_not_that_of_the_sample),
 		WINDOWED(unproven_blocks_of_a_new_process_are_no_growth),
 		WINDOWED(what_is_in_flight_is_no_growth),
