@@ -160,7 +160,8 @@ inode_hash() {
 }
 
 # Stores in ABANDONED the probes that recorders have left which ended since setup, which should be none. Ignores other
-# tests' probes, which are on their own copies at the same paths.
+# tests' probes, which are on their own copies at the same paths, and those of recorders in other PID namespaces, whose
+# ids tell nothing here.
 find_abandoned() {
 	local line event pid path
 	local -A ended=() hashes=() found=()
@@ -171,6 +172,7 @@ find_abandoned() {
 		event=${line#*:} event=${event%% *}
 		[[ $event == leakrec[0-9]* ]] || continue
 		pid=${event#leakrec} pid=${pid%%_*}
+		[[ $pid != *n* ]] || continue
 		if [[ ! -v ended[$pid] ]]; then
 			has_ended "$pid" && ended[$pid]=yes || ended[$pid]=no
 		fi
