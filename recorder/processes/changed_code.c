@@ -31,11 +31,12 @@ struct code_place {
 	uint64_t address;
 	uint8_t expected[JUMP_BYTES], found[JUMP_BYTES];
 	bool is_found;
+	bool is_private; /* else the kernel puts no breakpoint there */
 };
 
 /* What is read in another thread, which keeps it if it is left behind. */
 struct code_read {
-	pid_t pid;
+	pid_t process, pid; /* and a thread of it that lives */
 	size_t nr;
 	struct code_place places[MAX_PLACES];
 };
@@ -89,6 +90,8 @@ static void add_place(struct code_read *read, const struct process_mapping *mapp
 	place->file = file;
 	place->probe = probe;
 	place->address = mapping->start + (offset - mapping->file_offset);
+	/* valid_vma(), kernel/events/uprobes.c (Linux 5.15 to 6.18) */
+	place->is_private = mapping->permissions[1] != 'w' && mapping->permissions[3] == 'p';
 	read->nr++;
 }
 
@@ -138,30 +141,58 @@ static const struct code_place *find_changed(const struct code_read *read)
 	return NULL;
 }
 
+static const struct code_place *find_without_breakpoints(const struct code_read *read)
+{
+	for (size_t i = 0; i < read->nr; i++)
+		if (!read->places[i].is_private)
+			return &read->places[i];
+	return NULL;
+}
+
+/* Reports what speaks against probes, if anything does. */
+static int judge(const struct code_read *read, bool was_read)
+{
+	const struct code_place *place = was_read ? find_changed(read) : NULL;
+
+	if (place) {
+		diag_error("cannot record process %d: something, perhaps an agent that hooks it, "
+			   "has changed the code of %s in its memory (%s), where probes could "
+			   "crash it; restart it without that",
+			   (int)read->process, place->probe->symbol, place->file->display);
+		return -EPERM;
+	}
+	place = find_without_breakpoints(read);
+	if (place) {
+		diag_error("cannot record process %d: the code of %s (%s) is writable or shared in "
+			   "its memory, where the kernel places no probe; restart it without what "
+			   "makes it so",
+			   (int)read->process, place->probe->symbol, place->file->display);
+		return -EPERM;
+	}
+	return 0;
+}
+
 int changed_code_check(pid_t pid, const struct probe_set *set)
 {
 	struct code_read *read = calloc(1, sizeof(*read));
-	const struct code_place *changed = NULL;
 	struct read_thread *thread;
+	bool was_read = false;
+	int err;
 
 	if (!read) {
 		diag_error("cannot record: out of memory");
 		return -ENOMEM;
 	}
+	read->process = pid;
 	read->pid = living_thread(pid);
 	list_places(read, set);
 	thread = read->nr ? read_thread_create() : NULL;
 	if (thread) {
 		read_thread_begin(thread, read_code, read);
-		if (read_thread_wait(thread, READ_LIMIT_NS))
-			changed = find_changed(read);
+		was_read = read_thread_wait(thread, READ_LIMIT_NS);
 	}
-	if (changed)
-		diag_error("cannot record process %d: something, perhaps an agent that hooks it, "
-			   "has changed the code of %s in its memory (%s), where probes could "
-			   "crash it; restart it without that",
-			   (int)pid, changed->probe->symbol, changed->file->display);
+	err = judge(read, was_read);
 	if (read_thread_destroy(thread))
 		free(read);
-	return changed ? -EPERM : 0;
+	return err;
 }

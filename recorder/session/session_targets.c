@@ -9,6 +9,7 @@
 #include "probes/resources/resource_plan.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/processes/changed_code.h"
+#include "recorder/processes/shadow_stack.h"
 #include "recorder/processes/tasks.h"
 #include "recorder/targets/system_wide.h"
 
@@ -53,6 +54,8 @@ static int plan_process(struct session *session, pid_t pid)
 	struct probe_set set = {0};
 	int err = allocator_plan_check_program(pid);
 
+	if (!err)
+		err = shadow_stack_check(pid);
 	/* Before planning: a file that is mapped in between is found twice rather than never. */
 	if (!err && !options->config.no_heap)
 		err = allocator_search_skip(session->search, pid);
@@ -162,6 +165,8 @@ static int start_command(struct session *session)
 	};
 	int err = launch_command(options->command, &launch, &session->command, &session->probes);
 
+	if (!err)
+		err = shadow_stack_check(session->command.pid);
 	if (!err && options->config.no_heap)
 		probe_set_deinit(&session->probes);
 	if (!err)

@@ -181,6 +181,18 @@ start_stopping() {
 	grep -qx 'truth hooked 100' truth
 }
 
+# The kernel puts no breakpoint there, and says nothing.
+@test "attach: a process whose allocator is in writable memory is refused, and goes on" {
+	[[ $(uname -m) == x86_64 ]] || skip "hooked_free does nothing on this machine"
+	start_target hooked_free --writable 1
+	run -1 "$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 -o hooked.data
+	[[ $output == *"cannot record process $RECORDED_PID: the code of "*" is writable or shared in its memory"* ]] ||
+		fail "$output"
+	go_target
+	finish_target
+	grep -qx 'truth hooked 0' truth
+}
+
 @test "attach: a child that an agent has hooked is left out" {
 	local child
 

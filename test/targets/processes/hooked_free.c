@@ -3,6 +3,8 @@
  * A program whose free() was hooked in its memory, as agents do it: a jump over the first
  * instructions leads to a hook, which counts and then does what they did. It prints "hooked N". On
  * other processors than x86-64, nothing is hooked, and it prints "no hook".
+ *
+ * --writable 1: hooks nothing, but leaves the code writable.
  */
 #include "truth.h"
 
@@ -37,7 +39,7 @@ __attribute__((naked)) static void hook(void *p)
 	__asm__("lock incl nr_hooked(%rip); push %rbp; mov %rsp, %rbp; push %rbx; nop; jmp free_rest");
 }
 
-static void hook_free(void)
+static void change_code(bool only_rights)
 {
 	char *code = (char *)(uintptr_t)free;
 	char *page = code - (uintptr_t)code % 4096;
@@ -45,6 +47,8 @@ static void hook_free(void)
 
 	if (mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC))
 		truth_die("hooked_free: cannot change code\n");
+	if (only_rights)
+		return;
 	code[0] = (char)0xe9;
 	memcpy(code + 1, &distance, sizeof(distance));
 	mprotect(page, 8192, PROT_READ | PROT_EXEC);
@@ -56,7 +60,7 @@ int main(int argc, char **argv)
 {
 	truth_init(argc, argv);
 #if defined(__x86_64__)
-	hook_free();
+	change_code(truth_option(argc, argv, "--writable", 0));
 	truth_begin();
 	for (int i = 0; i < NR_BLOCKS; i++)
 		free(malloc(1));

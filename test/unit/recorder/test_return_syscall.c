@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether return probes could kill targets with seccomp filters. */
+/* Whether return probes could kill targets: those with seccomp filters, or with a shadow stack. */
 #include "recorder/processes/return_syscall.h"
+#include "recorder/processes/shadow_stack.h"
 
 #include <linux/seccomp.h>
 #include <setjmp.h>
@@ -107,12 +108,22 @@ static void threads_show_their_mode(void **state)
 	}
 }
 
+static void shadow_stacks_are_seen(void **state)
+{
+	assert_true(shadow_stack_is_in("Threads:\t1\nx86_Thread_features:\tshstk wrss \n"
+				       "x86_Thread_features_locked:\t\n"));
+	assert_false(shadow_stack_is_in("x86_Thread_features:\t\n"
+					"x86_Thread_features_locked:\tshstk wrss \n"));
+	assert_false(shadow_stack_is_in("Name:\tshstk\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(releases_are_told_apart),
 		cmocka_unit_test(the_running_kernel_is_not_worse_than_its_release),
 		cmocka_unit_test(threads_show_their_mode),
+		cmocka_unit_test(shadow_stacks_are_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
