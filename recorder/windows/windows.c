@@ -15,8 +15,13 @@
 /* The probes are gone after some 50 ms, in which the kernel mostly waits. */
 #define CLOSING_ASK_MS 25
 
-/* How long transfers are counted before a window, and in it. */
+/*
+ * How long transfers are counted before a window, and in it: there longer if there are few, because
+ * a program that waits for a CPU makes none.
+ */
 #define SAMPLE_MS	20
+#define LONG_SAMPLE_MS	200
+#define MANY_TRANSFERS	50
 #define SAMPLE_EVERY_MS 2000 /* and again, in a window that lasts so long */
 
 #define NS_PER_MS	UINT64_C(1000000)
@@ -146,6 +151,15 @@ static bool has_sampled(const struct windows *windows)
 {
 	return windows->counting_ns &&
 	       clock_now_ns() >= windows->counting_ns + SAMPLE_MS * NS_PER_MS;
+}
+
+/* That of an open window tells enough. */
+static bool has_sampled_enough(const struct windows *windows)
+{
+	return has_sampled(windows) &&
+	       (bpf_window_nr_transfers(windows->recorder) >=
+			windows->counted_before + MANY_TRANSFERS ||
+		clock_now_ns() >= windows->counting_ns + LONG_SAMPLE_MS * NS_PER_MS);
 }
 
 static uint64_t allowed_hits(const struct windows *windows)
@@ -296,7 +310,7 @@ const struct perf_event_header *windows_fit(const struct windows *windows,
 static void serve_open(struct windows *windows)
 {
 	/* All processes pay for it. */
-	if (has_sampled(windows))
+	if (has_sampled_enough(windows))
 		end_sample_of_window(windows);
 	else if (!windows->counting_ns &&
 		 clock_now_ns() >= windows->counted_ns + SAMPLE_EVERY_MS * NS_PER_MS)
