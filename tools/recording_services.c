@@ -88,6 +88,8 @@ int recording_services_add(const void *context, struct broker_service services[B
 	if (err)
 		return err;
 	services[BROKER_START_COMMAND] = (struct broker_service){leak_command_serve_start, command};
+	services[BROKER_COMMAND_RESULT] =
+		(struct broker_service){leak_command_serve_result, command};
 	services[BROKER_WAIT_FOR_COMMAND] =
 		(struct broker_service){leak_command_serve_wait, command};
 	return 0;

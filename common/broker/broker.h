@@ -30,7 +30,8 @@ enum broker_op {
 	BROKER_OPEN_OUTPUT,    /* the file of --output */
 	BROKER_START_PAGER,    /* what it reads; the answer is 0 if there is none */
 	BROKER_FINISH_PAGER,   /* waits until the user leaves it */
-	BROKER_START_COMMAND,  /* --on-leak; @fd: its standard input */
+	BROKER_START_COMMAND,  /* --on-leak; @fd: its standard input; the answer is its number */
+	BROKER_COMMAND_RESULT, /* of command @number: whether it failed */
 	BROKER_WAIT_FOR_COMMAND, /* until fewer than @number run, or @until_ns; the answer is 1, 0
 				  */
 	BROKER_GIVE_TO_GNUPLOT,	 /* @fd: what the next one has as its descriptor @number */

@@ -70,12 +70,11 @@ static int write_metrics(struct live_parser *parser, const struct leak_report *r
 	return err;
 }
 
-static int was_reported(void *context, const struct leak_report *report,
-			const struct leak_cause *cause, bool *ret)
+static bool was_reported(void *context, const char *name)
 {
 	const struct live_parser *parser = context;
 
-	return reported_causes_had(parser->reported, report, cause, ret);
+	return reported_causes_had(parser->reported, name);
 }
 
 /* Notes the result of writing that file, and says once that it cannot be written. */
@@ -92,12 +91,11 @@ static int told_reported(struct live_parser *parser, int err)
 	return 0;
 }
 
-static int note_reported(void *context, const struct leak_report *report,
-			 const struct leak_cause *cause)
+static int note_reported(void *context, char *name)
 {
 	struct live_parser *parser = context;
 
-	return told_reported(parser, reported_causes_add(parser->reported, report, cause));
+	return told_reported(parser, reported_causes_add(parser->reported, name));
 }
 
 /*
@@ -175,7 +173,8 @@ static int begin(struct live_parser *parser)
 		.max_commands = 1,
 	};
 	if (parser->options->paths[LIVE_REPORTED]) {
-		parser->watch.history = (struct watch_history){was_reported, note_reported, parser};
+		parser->watch.history = (struct watch_history){reported_causes_name, was_reported,
+							       note_reported, parser};
 		err = reported_causes_create(&parser->reported);
 	}
 	if (!err)

@@ -96,6 +96,7 @@ static void __attribute__((noreturn)) serve_commands(const char *on_leak, int so
 	if (leak_command_create(on_leak, LEAK_COMMAND_MAX_RUN_NS, 1, &command))
 		exit(DIAG_EXIT_FAILED);
 	served[BROKER_START_COMMAND] = (struct broker_service){leak_command_serve_start, command};
+	served[BROKER_COMMAND_RESULT] = (struct broker_service){leak_command_serve_result, command};
 	served[BROKER_WAIT_FOR_COMMAND] = (struct broker_service){leak_command_serve_wait, command};
 	broker_serve(socket_fd, served);
 	exit(DIAG_EXIT_OK);
@@ -136,8 +137,9 @@ int live_services_run(const struct live_services *services, int socket_fd)
 			return DIAG_EXIT_FAILED;
 		if (pid == 0)
 			serve_commands(services->on_leak, commands.socket_fd);
-		served[BROKER_START_COMMAND] = served[BROKER_WAIT_FOR_COMMAND] =
-			(struct broker_service){broker_relay, &commands};
+		served[BROKER_START_COMMAND] = served[BROKER_COMMAND_RESULT] =
+			served[BROKER_WAIT_FOR_COMMAND] =
+				(struct broker_service){broker_relay, &commands};
 	}
 	limit();
 	broker_serve(socket_fd, served);

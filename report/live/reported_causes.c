@@ -114,8 +114,9 @@ int reported_causes_write(struct reported_causes *causes)
 
 /* --- Causes --- */
 
-/* "query_font leaky_daemon": escaped, as in the `leaks` text. The caller frees it. */
-static int load_line(const struct leak_report *report, const struct leak_cause *cause, char **ret)
+/* "query_font leaky_daemon": escaped, as in the `leaks` text. */
+int reported_causes_name(const struct leak_report *report, const struct leak_cause *cause,
+			 char **ret)
 {
 	struct name_pool *names = name_pool_create();
 	struct cause_frames frames = {.stack = {.names = names, .wrappers = &report->wrappers}};
@@ -146,27 +147,17 @@ static int load_line(const struct leak_report *report, const struct leak_cause *
 	return err;
 }
 
-int reported_causes_had(const struct reported_causes *causes, const struct leak_report *report,
-			const struct leak_cause *cause, bool *ret)
+bool reported_causes_had(const struct reported_causes *causes, const char *name)
 {
-	_cleanup_free_ char *line = NULL;
-	int err = load_line(report, cause, &line);
-
-	*ret = false;
-	for (size_t i = 0; i < causes->nr_before && !err && !*ret; i++)
-		*ret = strcmp(causes->lines[i], line) == 0;
-	return err;
+	for (size_t i = 0; i < causes->nr_before; i++)
+		if (strcmp(causes->lines[i], name) == 0)
+			return true;
+	return false;
 }
 
-int reported_causes_add(struct reported_causes *causes, const struct leak_report *report,
-			const struct leak_cause *cause)
+int reported_causes_add(struct reported_causes *causes, char *name)
 {
-	char *line = NULL;
-	int err = load_line(report, cause, &line);
-
-	if (err)
-		return err;
-	add_line(causes, line);
+	add_line(causes, name);
 	causes->is_unwritten = true;
 	return reported_causes_write(causes);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The causes for which leakrec --on-leak has started its command, in a file of the directory of
+ * The causes for which the command of leakrec --on-leak has succeeded, in a file of the directory
+ * of
  * --live: a recorder or a program that is started again does not report them again. A cause is
  * known by what reports name it after, as in the metrics: a function and its module. While a
  * recorder runs, it tells causes apart by their stacks (report/watch/cause_memory.h).
@@ -23,13 +24,15 @@ struct reported_causes;
  */
 int reported_causes_create(struct reported_causes **ret);
 
-/* Whether the file had the cause when it was read. Returns 0 or -ENOMEM. */
-int reported_causes_had(const struct reported_causes *causes, const struct leak_report *report,
-			const struct leak_cause *cause, bool *ret);
+/* The cause's line in the file; the caller frees it. Returns 0 or -ENOMEM. */
+int reported_causes_name(const struct leak_report *report, const struct leak_cause *cause,
+			 char **ret);
 
-/* Adds the cause to the file. Returns 0 or a negative errno, not reported. */
-int reported_causes_add(struct reported_causes *causes, const struct leak_report *report,
-			const struct leak_cause *cause);
+/* Whether the file had the cause when it was read. */
+bool reported_causes_had(const struct reported_causes *causes, const char *name);
+
+/* Adds the cause to the file. Takes @name over. Returns 0 or a negative errno, not reported. */
+int reported_causes_add(struct reported_causes *causes, char *name);
 
 /* Writes the file, if it could not be written when a cause was added. Returns what that returns. */
 int reported_causes_write(struct reported_causes *causes);

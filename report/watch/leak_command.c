@@ -16,18 +16,19 @@
 #include <sys/wait.h>
 
 #define MAX_DEATH_NS UINT64_C(5000000000) /* after SIGKILL */
+#define NO_MORE	     "; more failures are not reported until it succeeds"
 
-struct running {
-	pid_t pid;
+struct run {
+	pid_t pid; /* 0: there is none */
 	uint64_t start_ns;
-	bool is_killed;
+	bool is_killed, has_ended, has_failed;
 };
 
 struct leak_command {
 	char *text; /* its words, each with a zero byte at its end */
 	char **words;
-	struct running running[LEAK_COMMAND_MAX_RUNNING];
-	size_t nr_running, max_running;
+	struct run runs[LEAK_COMMAND_MAX_RUNNING]; /* until their results are asked for */
+	size_t max_running;
 	uint64_t max_run_ns;
 	bool has_failed;
 };
@@ -70,7 +71,8 @@ size_t leak_command_max(const struct leak_command *command)
 	return command->max_running;
 }
 
-/* What is wrong with one command is likely to be wrong with all: it is said once. */
+/* What is wrong with one command is likely to be wrong with all: it is said once, until one
+ * succeeds. */
 static bool is_first_failure(struct leak_command *command)
 {
 	bool is_first = !command->has_failed;
@@ -79,45 +81,53 @@ static bool is_first_failure(struct leak_command *command)
 	return is_first;
 }
 
-static void report_end(struct leak_command *command, bool is_killed, int status)
+static void report_end(struct leak_command *command, const struct run *run, int status)
 {
 	const char *name = command->words[0];
 
-	if ((!is_killed && !status) || !is_first_failure(command))
+	if (!run->has_failed)
+		command->has_failed = false;
+	if (!run->has_failed || !is_first_failure(command))
 		return;
-	if (is_killed)
-		diag_warn("--on-leak: %s was killed after %d s; more failures are not reported",
-			  name, (int)(command->max_run_ns / 1000000000));
+	if (run->is_killed)
+		diag_warn("--on-leak: %s was killed after %d s" NO_MORE, name,
+			  (int)(command->max_run_ns / 1000000000));
 	else if (WIFSIGNALED(status))
-		diag_warn("--on-leak: signal %d killed %s; more failures are not reported",
-			  WTERMSIG(status), name);
+		diag_warn("--on-leak: signal %d killed %s" NO_MORE, WTERMSIG(status), name);
 	else
-		diag_warn("--on-leak: %s ended with status %d; more failures are not reported",
-			  name, WEXITSTATUS(status));
+		diag_warn("--on-leak: %s ended with status %d" NO_MORE, name, WEXITSTATUS(status));
 }
 
-/* Forgets the commands that have ended, and kills those that have run for too long. */
+/* Notes which commands have ended, and kills those that have run for too long. */
 static void reap(struct leak_command *command)
+{
+	for (size_t i = 0; i < command->max_running; i++) {
+		struct run *run = &command->runs[i];
+		uint64_t age_ns = clock_now_ns() - run->start_ns;
+		int status = 0;
+
+		if (!run->pid || run->has_ended)
+			continue;
+		run->has_ended = waitpid(run->pid, &status, WNOHANG) != 0;
+		if (!run->has_ended && !run->is_killed && age_ns > command->max_run_ns) {
+			kill(-run->pid, SIGKILL);
+			run->is_killed = true;
+		}
+		/* The kernel may be unable to end it. */
+		run->has_ended |= age_ns > command->max_run_ns + MAX_DEATH_NS;
+		run->has_failed = run->is_killed || status;
+		if (run->has_ended)
+			report_end(command, run, status);
+	}
+}
+
+static size_t nr_running(const struct leak_command *command)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < command->nr_running; i++) {
-		struct running *running = &command->running[i];
-		uint64_t age_ns = clock_now_ns() - running->start_ns;
-		int status = 0;
-		bool has_ended = waitpid(running->pid, &status, WNOHANG) != 0;
-
-		if (!has_ended && !running->is_killed && age_ns > command->max_run_ns) {
-			kill(-running->pid, SIGKILL);
-			running->is_killed = true;
-		}
-		/* The kernel may be unable to end it. */
-		if (has_ended || age_ns > command->max_run_ns + MAX_DEATH_NS)
-			report_end(command, running->is_killed, status);
-		else
-			command->running[nr++] = *running;
-	}
-	command->nr_running = nr;
+	for (size_t i = 0; i < command->max_running; i++)
+		nr += command->runs[i].pid && !command->runs[i].has_ended;
+	return nr;
 }
 
 /*
@@ -173,21 +183,23 @@ static int input_file(const char *input, size_t size)
 /* @input_fd: a negative errno if there is none. */
 static int start(struct leak_command *command, int input_fd)
 {
+	size_t i = 0;
 	pid_t pid = 0;
 	int err;
 
-	reap(command);
-	if (command->nr_running == command->max_running)
-		return -EAGAIN;
+	while (i < command->max_running && command->runs[i].pid)
+		i++;
+	if (i == command->max_running)
+		return -EBUSY;
 	err = input_fd < 0 ? -input_fd : spawn(command, input_fd, &pid);
 	if (!err) {
-		command->running[command->nr_running++] =
-			(struct running){.pid = pid, .start_ns = clock_now_ns()};
-	} else if (is_first_failure(command)) {
-		diag_warn("--on-leak: cannot start %s: %s; more failures are not reported",
-			  command->words[0], strerror(err));
+		command->runs[i] = (struct run){.pid = pid, .start_ns = clock_now_ns()};
+		return (int)i;
 	}
-	return 0;
+	if (is_first_failure(command))
+		diag_warn("--on-leak: cannot start %s: %s" NO_MORE, command->words[0],
+			  strerror(err));
+	return -err;
 }
 
 int leak_command_start(struct leak_command *command, const char *input, size_t size)
@@ -203,6 +215,36 @@ int leak_command_serve_start(void *context, const struct broker_request *request
 {
 	(void)ret_fd;
 	return start(context, request->fd < 0 ? -EBADF : request->fd);
+}
+
+static int result(struct leak_command *command, int64_t number)
+{
+	struct run *run;
+	bool has_failed;
+
+	if (number < 0 || number >= (int64_t)command->max_running || !command->runs[number].pid)
+		return -EINVAL;
+	reap(command);
+	run = &command->runs[number];
+	if (!run->has_ended)
+		return -EAGAIN;
+	has_failed = run->has_failed;
+	*run = (struct run){0};
+	return has_failed;
+}
+
+int leak_command_result(struct leak_command *command, int number)
+{
+	const struct broker_request request = {BROKER_COMMAND_RESULT, .number = number, .fd = -1};
+	int no_fd;
+
+	return broker_is_used() ? broker_ask(&request, &no_fd) : result(command, number);
+}
+
+int leak_command_serve_result(void *context, const struct broker_request *request, int *ret_fd)
+{
+	(void)ret_fd;
+	return result(context, request->number);
 }
 
 int leak_command_serve_wait(void *context, const struct broker_request *request, int *ret_fd)
@@ -229,7 +271,7 @@ bool leak_command_wait(struct leak_command *command, size_t nr, uint64_t until_n
 		return broker_ask(&request, &no_fd) == 1;
 	for (;;) {
 		reap(command);
-		if (command->nr_running < nr)
+		if (nr_running(command) < nr)
 			return true;
 		if (clock_now_ns() > until_ns)
 			return false;

@@ -33,16 +33,25 @@ void leak_command_destroy(struct leak_command *command);
 size_t leak_command_max(const struct leak_command *command);
 
 /*
- * Starts the command. Returns 0, or -EAGAIN if as many run as may. That it cannot be started, fails
- * or is killed is reported the first time, and is no error.
+ * Starts the command. Returns a number for leak_command_result(), without which another one cannot
+ * take its place; -EBUSY if as many run as may; or the negative errno with which it could not be
+ * started. The first such failure, or of one that was started, is reported, and the next one after
+ * a success.
  */
 int leak_command_start(struct leak_command *command, const char *input, size_t size);
+
+/*
+ * What became of a command that was started: 0 if it has ended with status 0, 1 if it failed or was
+ * killed, -EAGAIN if it runs. Its number is another one's after 0 and 1.
+ */
+int leak_command_result(struct leak_command *command, int number);
 
 /* Waits until fewer than @nr run, or until @until_ns (clock.h). Returns whether fewer run. */
 bool leak_command_wait(struct leak_command *command, size_t nr, uint64_t until_ns);
 
 /* The broker's parts of these. @context: its own leak_command. */
 int leak_command_serve_start(void *context, const struct broker_request *request, int *ret_fd);
+int leak_command_serve_result(void *context, const struct broker_request *request, int *ret_fd);
 int leak_command_serve_wait(void *context, const struct broker_request *request, int *ret_fd);
 
 #endif

@@ -20,14 +20,20 @@
 
 int watch_init(struct watch *watch)
 {
+	const struct alerts_options alerts = {
+		.command = watch->command_text,
+		.max_running = watch->max_commands,
+		.pause_ns = ALERT_PAUSE_NS,
+		.given = watch->history.add,
+		.context = watch->history.context,
+	};
 	int err = 0;
 
 	watch->memory = cause_memory_create();
 	if (!watch->memory)
 		err = -ENOMEM;
 	if (!err && watch->command_text)
-		err = leak_command_create(watch->command_text, LEAK_COMMAND_MAX_RUN_NS,
-					  watch->max_commands, &watch->command);
+		err = alerts_create(&alerts, &watch->alerts);
 	if (err)
 		diag_error("cannot watch for leaks: %s", strerror(-err));
 	return err;
@@ -35,7 +41,7 @@ int watch_init(struct watch *watch)
 
 void watch_deinit(struct watch *watch)
 {
-	leak_command_destroy(watch->command);
+	alerts_destroy(watch->alerts);
 	cause_memory_destroy(watch->memory);
 }
 
@@ -85,46 +91,44 @@ static int cause_text(const struct watch *watch, const struct leak_report *repor
 	return fclose(out) ? -ENOMEM : err;
 }
 
-/* Whether the command has been started for that cause. Returns 0 or -ENOMEM. */
+/*
+ * Whether the cause has had its alert, or will get it again if the command has failed. *@ret_name:
+ * what the history calls it if not; NULL without a history. Returns 0 or -ENOMEM.
+ */
 static int find_reported(const struct watch *watch, const struct leak_report *report,
-			 const struct leak_cause *cause, bool *ret)
+			 const struct leak_cause *cause, bool *ret, char **ret_name)
 {
 	int err = cause_memory_had(watch->memory, report, cause, CAUSE_IS_REPORTED, ret);
 
-	if (err || *ret || !watch->history.had)
+	if (err || *ret || !watch->history.name)
 		return err;
-	return watch->history.had(watch->history.context, report, cause, ret);
+	err = watch->history.name(report, cause, ret_name);
+	*ret = !err && watch->history.had(watch->history.context, *ret_name);
+	return err;
 }
 
 /* Starts the command unless it has been for that cause. Returns 0 or -ENOMEM. */
 static int report_cause(struct watch *watch, const struct leak_report *report,
 			const struct leak_cause *cause, uint64_t wait_until_ns)
 {
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text = NULL, *name = NULL;
 	bool is_reported;
 	size_t size;
-	int err = find_reported(watch, report, cause, &is_reported);
+	int err = find_reported(watch, report, cause, &is_reported, &name);
 
-	if (!err && !is_reported)
+	if (!err && !is_reported) {
 		err = cause_text(watch, report, cause, &text, &size);
-	if (err)
-		return err;
-	if (!is_reported) {
-		if (wait_until_ns)
-			leak_command_wait(watch->command, leak_command_max(watch->command),
+		if (!err)
+			err = alerts_give(watch->alerts, steal_ptr(text), size, steal_ptr(name),
 					  wait_until_ns);
-		if (leak_command_start(watch->command, text, size)) {
+		if (err == -EBUSY) {
 			/* At the next tick, or never. */
 			watch->nr_unreported += wait_until_ns != 0;
 			return 0;
 		}
-		if (watch->history.add)
-			err = watch->history.add(watch->history.context, report, cause);
-		if (err)
-			return err;
 	}
 	/* Its new stacks, too. */
-	return cause_memory_mark(watch->memory, report, cause, CAUSE_IS_REPORTED);
+	return err ? err : cause_memory_mark(watch->memory, report, cause, CAUSE_IS_REPORTED);
 }
 
 /* --- Judging --- */
@@ -148,7 +152,7 @@ static int judge_cause(struct watch *watch, const struct leak_report *report,
 
 	if (!is_leak(watch, verdict->verdict))
 		return 0;
-	if (watch->command)
+	if (watch->alerts)
 		err = is_lasting(watch, report, cause, CAUSE_LEAKS, wait_until_ns != 0, &lasts);
 	if (!err && lasts)
 		err = report_cause(watch, report, cause, wait_until_ns);
@@ -163,7 +167,7 @@ static int judge_cause(struct watch *watch, const struct leak_report *report,
 static int judge_causes(struct watch *watch, const struct leak_report *report,
 			uint64_t wait_until_ns)
 {
-	int err = 0;
+	int err = watch->alerts ? alerts_go_on(watch->alerts, wait_until_ns) : 0;
 
 	cause_memory_begin(watch->memory);
 	for (size_t i = 0; i < report->nr_causes && !err; i++)
@@ -183,10 +187,10 @@ int watch_finish(struct watch *watch, const struct leak_report *report)
 	uint64_t until_ns = clock_now_ns() + LEAK_COMMAND_MAX_RUN_NS;
 	int err = judge_causes(watch, report, until_ns);
 
+	if (!err && watch->alerts)
+		err = alerts_finish(watch->alerts, until_ns);
 	if (err)
 		diag_error("cannot watch for leaks: %s", strerror(-err));
-	if (watch->command)
-		leak_command_wait(watch->command, 1, until_ns);
 	if (watch->nr_unreported)
 		diag_warn("--on-leak: not started for %" PRIu64 " cause%s: those before take too "
 			  "long",

@@ -8,8 +8,8 @@
 
 #include "parser/verdicts/leak_report.h"
 #include "report/text/summary_rows.h"
+#include "report/watch/alerts.h"
 #include "report/watch/cause_memory.h"
-#include "report/watch/leak_command.h"
 
 /* --fail-on-leak */
 struct leak_limit {
@@ -20,11 +20,12 @@ struct leak_limit {
 
 /* Remembers what was reported, also when this process has ended. */
 struct watch_history {
-	/* Whether an earlier process has reported the cause. Returns 0 or -ENOMEM. */
-	int (*had)(void *context, const struct leak_report *report, const struct leak_cause *cause,
-		   bool *ret);
-	/* The command was started for the cause. Returns 0 or -ENOMEM. */
-	int (*add)(void *context, const struct leak_report *report, const struct leak_cause *cause);
+	/* What it calls the cause; the caller frees it. Returns 0 or -ENOMEM. */
+	int (*name)(const struct leak_report *report, const struct leak_cause *cause, char **ret);
+	/* Whether an earlier process has reported the cause. */
+	bool (*had)(void *context, const char *name);
+	/* The command has succeeded for the cause. Takes @name over. Returns 0 or -ENOMEM. */
+	int (*add)(void *context, char *name);
 	void *context;
 };
 
@@ -43,7 +44,7 @@ struct watch {
 
 	/* The watch's own. */
 	struct cause_memory *memory;
-	struct leak_command *command;
+	struct alerts *alerts; /* NULL: there is no command */
 	bool has_drawn;
 	uint64_t nr_unreported; /* causes for which the command was not started */
 };

@@ -59,6 +59,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	services[BROKER_OPEN_JIT_NAMES] = (struct broker_service){jit_names_serve, directory};
 	services[BROKER_OPEN_INPUT] = (struct broker_service){live_state_serve, directory};
 	services[BROKER_START_COMMAND] = (struct broker_service){leak_command_serve_start, command};
+	services[BROKER_COMMAND_RESULT] =
+		(struct broker_service){leak_command_serve_result, command};
 	services[BROKER_WAIT_FOR_COMMAND] =
 		(struct broker_service){leak_command_serve_wait, command};
 	return 0;

@@ -145,6 +145,29 @@ no_parser_is_left() {
 	assert_equal "ends" "$(grep '^end' told | xargs)" "end 0 end 0 end 0 end -9 end 0 end -15"
 }
 
+@test "service: an alert whose command is missing is given when it is there, once" {
+	require_programs
+	printf '%s\n' 'budget 50%' 'live %i.live' 'live-every 1' 'metrics %i.prom' 'on-leak ./note' >etc/leakrec.conf
+	manage 20 "$BIN/leakrec" --service "$PWD/etc/$NAME"
+	begin_life
+	wait_until 60 is_recording_in_life 1
+	wait_until 60 life_is_judged
+	wait_until 60 says 'cannot start ./note: No such file or directory' leakrec.err
+	run ! grep -q '^query_font ' "$NAME.live/reported"
+	write_note
+	end_life
+	# At the end it is started again.
+	wait_until 60 says '^query_font leaky_daemon$' "$NAME.live/reported"
+	begin_life
+	wait_until 60 is_recording_in_life 2
+	wait_until 60 life_is_judged
+	end_life
+	wait_until 60 told '^end 0$' 2
+	stop_manager
+	wait_until 60 no_parser_is_left
+	assert_equal "alerts" "$(grep -c . alerts)" 1
+}
+
 # In a recording, or in the files of one, query_font is the first cause, and leaks. A file that is still being written is
 # truncated, and leakparse exits with status 1.
 names_the_leak() {

@@ -83,6 +83,22 @@ teardown() {
 	run -2 "$BIN/leakparse" --on-leak ' ' text
 }
 
+# It is missing while the leak is found.
+@test "watch: --on-leak is given when the command can be started, once" {
+	mkfifo stream
+	exec 8<>stream
+	allocations answer 0 60 10 1000 | recording >text
+	"$BIN/leakparse" --every 10 --on-leak ./note <stream >leaks 2>messages 3>&- 8>&- &
+	cat text >stream
+	wait_until 60 grep -q 'cannot start ./note: No such file or directory' messages
+	printf '#!/bin/sh\ncat >>alerts\n' >note
+	chmod +x note
+	exec 8>&-
+	wait $!
+	assert_equal "alerts" "$(grep -c ' recorded$' alerts)" 1
+	assert_equal "messages" "$(grep -c -e --on-leak messages)" 1
+}
+
 # exceeds LIMIT: --fail-on-leak=LIMIT while the text comes in; how long the recording was that it took is in "after".
 exceeds() {
 	local status=0

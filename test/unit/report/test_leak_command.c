@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command of --on-leak: what it gets, how many run, and what ends it. */
+/* The command of --on-leak: what it gets, how many run, what ends it, and what if it fails. */
+#include "report/watch/alerts.h"
 #include "report/watch/leak_command.h"
 
 #include "common/broker/broker.h"
@@ -70,6 +71,7 @@ static void run_once(const char *text, const char *input)
 
 	assert_int_equal(leak_command_start(command, input, strlen(input)), 0);
 	assert_true(leak_command_wait(command, 1, FOREVER_NS));
+	assert_int_equal(leak_command_result(command, 0), 0);
 	leak_command_destroy(command);
 }
 
@@ -101,10 +103,15 @@ static void test_few_run_and_not_for_ever(void **state)
 	struct leak_command *command = create("sleep 1000", 3000000000);
 
 	for (int i = 0; i < LEAK_COMMAND_MAX_RUNNING; i++)
-		assert_int_equal(leak_command_start(command, "", 0), 0);
-	assert_int_equal(leak_command_start(command, "", 0), -EAGAIN);
+		assert_int_equal(leak_command_start(command, "", 0), i);
+	assert_int_equal(leak_command_start(command, "", 0), -EBUSY);
+	assert_int_equal(leak_command_result(command, 0), -EAGAIN);
 	assert_false(leak_command_wait(command, 1, clock_now_ns()));
 	assert_true(leak_command_wait(command, 1, FOREVER_NS));
+	/* Until somebody knows that they were killed, none takes their places. */
+	assert_int_equal(leak_command_start(command, "", 0), -EBUSY);
+	assert_int_equal(leak_command_result(command, 2), 1);
+	assert_int_equal(leak_command_result(command, 2), -EINVAL);
 	leak_command_destroy(command);
 }
 
@@ -134,8 +141,91 @@ static void test_requests_to_wait(void **state)
 
 	for (request.number = -1; request.number < 1; request.number++)
 		assert_int_equal(leak_command_serve_wait(command, &request, &no_fd), -EINVAL);
+	for (request.number = -1; request.number <= LEAK_COMMAND_MAX_RUNNING; request.number++)
+		assert_int_equal(leak_command_serve_result(command, &request, &no_fd), -EINVAL);
+	request.number = 1;
 	assert_int_equal(leak_command_serve_wait(command, &request, &no_fd), 1);
 	leak_command_destroy(command);
+}
+
+/* --- Alerts --- */
+
+static int note_given(void *context, char *name)
+{
+	assert_string_equal(name, "cause");
+	free(name);
+	++*(int *)context;
+	return 0;
+}
+
+static struct alerts *give(uint64_t pause_ns, int *nr_given)
+{
+	const struct alerts_options options = {"./script", 1, pause_ns, note_given, nr_given};
+	struct alerts *alerts;
+
+	assert_int_equal(alerts_create(&options, &alerts), 0);
+	assert_int_equal(alerts_give(alerts, strdup("text\n"), 5, strdup("cause"), 0), 0);
+	return alerts;
+}
+
+/* It is the same alert, whatever has failed before. */
+static void test_a_failed_alert_is_given_later(void **state)
+{
+	struct alerts *alerts;
+	int nr_given = 0;
+
+	make_script("cat >>result; test -e good");
+	assert_int_equal(rename("script", "not yet"), 0);
+	alerts = give(0, &nr_given);
+	assert_int_equal(alerts_go_on(alerts, 0), 0);
+	assert_int_equal(rename("not yet", "script"), 0);
+	assert_int_equal(alerts_go_on(alerts, 0), 0);
+	assert_int_equal(alerts_finish(alerts, FOREVER_NS), 0);
+	assert_result("text\n");
+	assert_int_equal(nr_given, 0);
+	assert_int_equal(close(open("good", O_CREAT, 0600)), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(alerts_go_on(alerts, 0), 0);
+		assert_int_equal(alerts_finish(alerts, FOREVER_NS), 0);
+	}
+	assert_result("text\ntext\n");
+	assert_int_equal(nr_given, 1);
+	assert_int_equal(remove("good"), 0);
+	alerts_destroy(alerts);
+}
+
+static void test_a_failed_alert_waits_and_is_tried_at_the_end(void **state)
+{
+	struct alerts *alerts;
+	int nr_given = 0;
+
+	make_script("cat >>result; false");
+	alerts = give(FOREVER_NS / 1024, &nr_given);
+	assert_int_equal(alerts_finish(alerts, FOREVER_NS), 0);
+	assert_int_equal(alerts_go_on(alerts, 0), 0);
+	assert_int_equal(alerts_finish(alerts, FOREVER_NS), 0);
+	assert_result("text\n");
+	assert_int_equal(alerts_go_on(alerts, FOREVER_NS), 0);
+	assert_int_equal(alerts_finish(alerts, FOREVER_NS), 0);
+	assert_result("text\ntext\n");
+	assert_int_equal(nr_given, 0);
+	alerts_destroy(alerts);
+}
+
+static void test_a_failed_alert_is_given_up(void **state)
+{
+	struct alerts *alerts;
+	int nr_given = 0;
+
+	make_script("printf x >>result; false");
+	alerts = give(0, &nr_given);
+	for (int i = 0; i < 2 * ALERT_MAX_FAILURES; i++) {
+		assert_int_equal(alerts_finish(alerts, FOREVER_NS), 0);
+		assert_int_equal(alerts_go_on(alerts, 0), 0);
+	}
+	assert_result("xxxxxxxx");
+	assert_int_equal(nr_given, 0);
+	alerts_destroy(alerts);
 }
 
 int main(void)
@@ -146,6 +236,10 @@ int main(void)
 		cmocka_unit_test(test_few_run_and_not_for_ever),
 		cmocka_unit_test_teardown(test_its_children_are_killed, remove_script),
 		cmocka_unit_test(test_requests_to_wait),
+		cmocka_unit_test_teardown(test_a_failed_alert_is_given_later, remove_script),
+		cmocka_unit_test_teardown(test_a_failed_alert_waits_and_is_tried_at_the_end,
+					  remove_script),
+		cmocka_unit_test_teardown(test_a_failed_alert_is_given_up, remove_script),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
