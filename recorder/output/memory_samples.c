@@ -86,23 +86,24 @@ bool memory_samples_fork(struct memory_samples *samples, pid_t pid, pid_t ppid)
 }
 
 /*
- * Chooses the time of the next turn. So that a program that ends soon gets some samples, too, the
- * interval is first the time since the start. It grows to one second at most; that limit doubles
- * after each 256 turns.
+ * So that a program that ends soon gets some samples, too, the pause is first the time since the
+ * start. It grows to one second at most; that limit doubles after each 256 turns.
  */
-static void schedule(struct memory_samples *samples, uint64_t now_ns)
+uint64_t memory_samples_pause_ns(const struct memory_samples *samples, uint64_t now_ns)
 {
 	uint32_t nr_doublings = samples->nr_turns / TURNS_A_DOUBLING;
 	uint64_t longest_ns = LONGEST_NS << (nr_doublings < 20 ? nr_doublings : 20);
 	uint64_t pause_ns = now_ns - samples->start_ns;
 
+	if (samples->longest_ns && longest_ns > samples->longest_ns)
+		longest_ns = samples->longest_ns;
 	if (pause_ns > longest_ns)
 		pause_ns = longest_ns;
 	if (pause_ns < SHORTEST_NS)
 		pause_ns = SHORTEST_NS;
 	if (pause_ns < samples->nr * PROCESS_NS)
 		pause_ns = samples->nr * PROCESS_NS;
-	samples->next_ns = now_ns + pause_ns;
+	return pause_ns;
 }
 
 int memory_samples_write(struct memory_samples *samples, struct perf_writer *writer)
@@ -134,6 +135,6 @@ int memory_samples_write(struct memory_samples *samples, struct perf_writer *wri
 						});
 	}
 	samples->nr = nr_left;
-	schedule(samples, now_ns);
+	samples->next_ns = now_ns + memory_samples_pause_ns(samples, now_ns);
 	return err;
 }

@@ -18,14 +18,15 @@ struct memory_process {
 	int proc_fd; /* /proc/PID, which never becomes another process's */
 };
 
-/* Zero it before use. */
+/* Zero it before use, except for @longest_ns. */
 struct memory_samples {
 	struct memory_process processes[MEMORY_MAX_PROCESSES];
 	size_t nr;
 	uint32_t nr_turns;
 	uint64_t start_ns, next_ns;
-	uint64_t full_ns; /* when it was last full, and forgot those that had ended */
-	bool left_out;	  /* there were too many */
+	uint64_t longest_ns; /* the longest pause, except for very many processes; 0: no limit */
+	uint64_t full_ns;    /* when it was last full, and forgot those that had ended */
+	bool left_out;	     /* there were too many */
 };
 
 void memory_samples_deinit(struct memory_samples *samples);
@@ -41,6 +42,9 @@ static inline bool memory_samples_are_due(const struct memory_samples *samples, 
 {
 	return now_ns >= samples->next_ns && samples->nr > 0;
 }
+
+/* How long after @now_ns the next turn is due. */
+uint64_t memory_samples_pause_ns(const struct memory_samples *samples, uint64_t now_ns);
 
 /* Samples all of them, and forgets those that have ended. Returns 0 or the writer's error. */
 int memory_samples_write(struct memory_samples *samples, struct perf_writer *writer);

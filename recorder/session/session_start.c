@@ -30,6 +30,10 @@
 /* Up to 340 MiB. */
 #define MAX_HELD_BLOCKS ((size_t)4 << 20)
 
+/* The longest pause between samples of memory: with a live parser, and in what --keep keeps. */
+#define LIVE_MEMORY_NS	    UINT64_C(60000000000)
+#define KEPT_MEMORY_SAMPLES 24
+
 /* Links the recording programs to the processes. */
 static int attach_programs(struct session *session, const struct probe_set *const *sets,
 			   size_t nr_sets)
@@ -318,6 +322,19 @@ static int synthesize_processes(struct session *session)
 	return err;
 }
 
+/*
+ * Time passes for the live parser with what is recorded: it writes no state while nothing is. And
+ * what is kept of a recording needs some samples.
+ */
+static uint64_t longest_memory_pause_ns(const struct session_options *options)
+{
+	uint64_t longest_ns = options->keep.age_ns / KEPT_MEMORY_SAMPLES;
+
+	if (options->live_parser && (!longest_ns || longest_ns > LIVE_MEMORY_NS))
+		longest_ns = LIVE_MEMORY_NS;
+	return longest_ns;
+}
+
 /* Samples the processes' memory as it is where the recording begins. */
 static int begin_memory(struct session *session)
 {
@@ -327,6 +344,7 @@ static int begin_memory(struct session *session)
 	size_t nr = session->nr_pids;
 	int err = 0;
 
+	session->memory.longest_ns = longest_memory_pause_ns(session->options);
 	if (config->scope == RECORD_CGROUP) {
 		err = process_list_add_cgroup(&members, config->cgroup_fd);
 		pids = members.pids;

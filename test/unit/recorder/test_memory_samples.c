@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Processes that have ended keep no others out. */
+/* Processes that have ended keep no others out; and the pauses. */
 #include "recorder/output/memory_samples.h"
 
 #include <setjmp.h>
@@ -88,12 +88,37 @@ static void test_the_living_leave_others_out(void **state)
 	assert_true(samples.left_out);
 }
 
+static void assert_pause_s(uint32_t nr_turns, uint64_t age_s, uint64_t expected_s)
+{
+	samples.nr_turns = nr_turns;
+	assert_int_equal(memory_samples_pause_ns(&samples, age_s * 1000000000),
+			 expected_s * 1000000000);
+}
+
+static void test_pauses_grow_up_to_a_limit(void **state)
+{
+	const uint64_t day_s = 86400;
+
+	(void)state;
+	samples = (struct memory_samples){0};
+	assert_pause_s(255, day_s, 1);
+	assert_pause_s(256, day_s, 2);
+	assert_pause_s(256 * 12, 36 * day_s, 4096);
+	samples.longest_ns = UINT64_C(60000000000);
+	assert_pause_s(255, day_s, 1);
+	assert_pause_s(256 * 5, day_s, 32);
+	assert_pause_s(256 * 6, day_s, 60);
+	assert_pause_s(256 * 12, 36 * day_s, 60);
+	assert_pause_s(UINT32_MAX, 36 * day_s, 60);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_the_ended_make_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_living_leave_others_out, set_up,
 						tear_down),
+		cmocka_unit_test(test_pauses_grow_up_to_a_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
