@@ -72,7 +72,7 @@ static int run_with_live(struct session_options *options, const struct live_opti
 	options->status = process.status;
 	err = session_run(options, &command_status);
 	/* Beside a recording, the state is no more than a copy. */
-	if (live_process_finish(&process) && !options->output)
+	if (live_process_finish(&process) && (!options->output || options->needs_live_parser))
 		err = -EIO;
 	return err ? DIAG_EXIT_FAILED : command_status;
 }

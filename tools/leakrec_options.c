@@ -526,7 +526,8 @@ int leakrec_options_parse(int argc, char **argv, struct session_options *session
 	int err;
 
 	*ret = (struct leakrec_options){0};
-	err = leakrec_service_words(argc, argv, &ret->words);
+	/* Nobody sees that a service has no reports any more. Its manager starts it again. */
+	err = leakrec_service_words(argc, argv, &ret->words, &line.session.needs_live_parser);
 	if (!err)
 		err = parse(&ret->words, &line);
 	ret->pids = line.pids.pids;

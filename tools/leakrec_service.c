@@ -97,11 +97,12 @@ static int add_service(const char *service, struct option_words *words)
 	return err ? err : add_defaults(name, words);
 }
 
-int leakrec_service_words(int argc, char **argv, struct option_words *ret)
+int leakrec_service_words(int argc, char **argv, struct option_words *ret, bool *ret_is_service)
 {
 	int next, err = argc ? option_words_add(ret, argv[0]) : 0;
 	const char *service = service_of(argc, argv, &next);
 
+	*ret_is_service = service;
 	if (!service)
 		next = 1;
 	else if (!err)

@@ -5,6 +5,8 @@
 
 #include "common/service/options_file.h"
 
+#include <stdbool.h>
+
 /* Of the files, unless --service names another directory. */
 #define LEAKREC_SERVICE_DIR "/etc/leaktools"
 
@@ -16,6 +18,6 @@
  * files say in its place. Returns 0 or a negative errno, reported. Release *@ret with
  * option_words_deinit(), also after an error.
  */
-int leakrec_service_words(int argc, char **argv, struct option_words *ret);
+int leakrec_service_words(int argc, char **argv, struct option_words *ret, bool *ret_is_service);
 
 #endif

@@ -37,15 +37,15 @@ struct perf_writer {
 	bool pipe_format;
 	int compression_level; /* 0: none */
 	int signal_fd;
-	uint64_t *left_out; /* of a writer that never waits: samples; else NULL */
-	bool lost_mirror;
-	struct perf_writer *mirror;    /* or NULL */
-	struct write_queue *queue;     /* from perf_writer_begin() on */
-	struct compressor *compressor; /* the queue's; NULL: none */
-	uint64_t flushed_ns;	       /* CLOCK_MONOTONIC */
-	uint64_t size_bytes;	       /* of the finished recording */
-	uint64_t data_start;	       /* file offset of the first record */
-	uint64_t before_file;	       /* what write_queue_written() was at the file's beginning */
+	uint64_t *left_out;		/* of a writer that never waits: samples; else NULL */
+	bool needs_mirror, lost_mirror; /* @lost_mirror: that is needed */
+	struct perf_writer *mirror;	/* or NULL */
+	struct write_queue *queue;	/* from perf_writer_begin() on */
+	struct compressor *compressor;	/* the queue's; NULL: none */
+	uint64_t flushed_ns;		/* CLOCK_MONOTONIC */
+	uint64_t size_bytes;		/* of the finished recording */
+	uint64_t data_start;		/* file offset of the first record */
+	uint64_t before_file;		/* what write_queue_written() was at the file's beginning */
 	void (*note_side)(void *context, const struct perf_event_header *record); /* or NULL */
 	void *note_context;
 	bool keeps_head;
@@ -75,9 +75,10 @@ int perf_writer_create(int fd, const char *name, bool pipe_format, int compressi
 	return 0;
 }
 
-void perf_writer_mirror(struct perf_writer *writer, struct perf_writer *mirror)
+void perf_writer_mirror(struct perf_writer *writer, struct perf_writer *mirror, bool is_needed)
 {
 	writer->mirror = mirror;
+	writer->needs_mirror = is_needed;
 }
 
 void perf_writer_never_wait(struct perf_writer *writer, uint64_t *left_out)
@@ -90,7 +91,10 @@ static void mirrored(struct perf_writer *writer, int err)
 {
 	if (!err)
 		return;
-	writer->lost_mirror |= !writer->mirror->left_out;
+	if (writer->mirror->left_out)
+		diag_warn("there are no live reports any more: the recording %s",
+			  writer->needs_mirror ? "ends, too" : "goes on without them");
+	writer->lost_mirror |= writer->needs_mirror;
 	perf_writer_destroy(writer->mirror);
 	writer->mirror = NULL;
 }

@@ -37,16 +37,15 @@ int perf_writer_create(int fd, const char *name, bool pipe_format, int compressi
 		       int signal_fd, struct perf_writer **ret);
 
 /*
- * Copies what is added to @mirror, too, until that fails. Its failure ends the recording
- * (perf_writer_interrupted()), but is not a failure of @writer. Call it before perf_writer_begin().
+ * Copies what is added to @mirror, too, until that fails. Its failure is not one of @writer, and
+ * ends the recording (perf_writer_interrupted()) if @is_needed. Call it before perf_writer_begin().
  * Takes over @mirror.
  */
-void perf_writer_mirror(struct perf_writer *writer, struct perf_writer *mirror);
+void perf_writer_mirror(struct perf_writer *writer, struct perf_writer *mirror, bool is_needed);
 
 /*
  * The writer never waits for what reads the pipe. Samples for which there is no room are left out,
- * and counted in *@left_out, which other processes may read. As a mirror, its failure does not end
- * the recording. Call it before perf_writer_begin().
+ * and counted in *@left_out, which other processes may read. Call it before perf_writer_begin().
  */
 void perf_writer_never_wait(struct perf_writer *writer, uint64_t *left_out);
 

@@ -42,6 +42,7 @@ struct session_options {
 	bool with_view;
 	int view_fd; /* a pipe to the viewer, which gets the recording, too; taken over; -1: none */
 	pid_t live_parser; /* it reads @view_fd, and must not hold up the recording; 0: none does */
+	bool needs_live_parser; /* the recording ends with it, also if it is written to @output */
 	struct live_status *status; /* counters that the viewer shows, too; NULL: there is none */
 };
 

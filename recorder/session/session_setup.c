@@ -90,7 +90,9 @@ static int open_output(struct session *session)
 	if (!err && session->view_fd >= 0)
 		err = open_view(session, &view);
 	if (view)
-		perf_writer_mirror(session->writer, view);
+		perf_writer_mirror(session->writer, view,
+				   !session->options->live_parser ||
+					   session->options->needs_live_parser);
 	return err;
 }
 

@@ -215,6 +215,24 @@ life_is_recorded() {
 	run ! grep -E 'foreign|silent' told
 }
 
+@test "service: the end of the live parser is that of the recording, and both begin anew" {
+	require_programs
+	printf '%s\n' 'budget 50%' 'live %i.live' 'live-every 1' 'metrics %i.prom' >etc/leakrec.conf
+	echo 'keep 1G' >"etc/$NAME.conf"
+	manage 20 "$BIN/leakrec" --service "$PWD/etc/$NAME"
+	begin_life
+	wait_until 60 life_is_recorded 1
+	kill -KILL "$(pgrep -s 0 -x leak-live)"
+	wait_until 60 told '^end 1$' 1
+	assert_equal "said" "$(grep -c 'there are no live reports any more: the recording ends, too' leakrec.err)" 1
+	rm "$NAME.live/leaks" "$NAME.prom"
+	wait_until 60 is_recording_in_life 2
+	wait_until 60 life_is_recorded 2
+	stop_manager
+	end_life
+	recording_names_the_leak 1
+}
+
 @test "service: a ring, written at the end of each life" {
 	local life written
 

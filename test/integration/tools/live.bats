@@ -150,6 +150,7 @@ has_cause() {
 	kill -KILL "$(live_pid)"
 	wait_until 60 says 'its reader is gone' leakrec.err
 	grep -q 'cannot write the pipe to the live parser' leakrec.err
+	wait_until 60 says 'there are no live reports any more: the recording goes on without them' leakrec.err
 	end_live
 	((!${LEAKREC_STATUS:-0})) || fail "$(cat leakrec.err)"
 	"$BIN/leakparse" --summary perf.data | grep -q 'query_font (leaky_daemon.c:'
