@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Closed segments may take so much; a new one, and one that is being closed, have the rest. */
@@ -24,8 +25,7 @@ void closed_segments_deinit(struct closed_segments *segments)
 	*segments = (struct closed_segments){0};
 }
 
-int closed_segments_add(struct closed_segments *segments, struct segment_name name,
-			const struct stat *st, int fd, uint64_t began_ns)
+int closed_segments_add(struct closed_segments *segments, const struct closed_segment *segment)
 {
 	struct closed_segment *grown =
 		reallocarray(segments->list, segments->nr + 1, sizeof(*grown));
@@ -33,14 +33,38 @@ int closed_segments_add(struct closed_segments *segments, struct segment_name na
 	if (!grown)
 		return -ENOMEM;
 	segments->list = grown;
-	grown[segments->nr++] = (struct closed_segment){
+	grown[segments->nr++] = *segment;
+	return 0;
+}
+
+/*
+ * Its last change tells when a segment of an earlier recording has ended. If that is in the future,
+ * the clock is wrong, or it was then: the segment counts as new until the clock has come there.
+ */
+static void find_end(struct closed_segment *segment)
+{
+	uint64_t day_ns = clock_ns(CLOCK_REALTIME);
+
+	if (segment->changed_ns > day_ns)
+		return;
+	segment->end_ns = (int64_t)(clock_now_ns() - (day_ns - segment->changed_ns));
+	segment->changed_ns = 0;
+}
+
+static int add_earlier(struct closed_segments *segments, struct segment_name name,
+		       const struct stat *st)
+{
+	struct closed_segment segment = {
 		.name = name,
 		.bytes = (uint64_t)st->st_size,
-		.began_ns = began_ns,
-		.end_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec,
-		.fd = fd,
+		.end_ns = (int64_t)clock_now_ns(),
+		.changed_ns =
+			(uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec,
+		.fd = -1,
 	};
-	return 0;
+
+	find_end(&segment);
+	return closed_segments_add(segments, &segment);
 }
 
 static int compare(const void *a, const void *b)
@@ -68,7 +92,7 @@ int closed_segments_list(struct closed_segments *segments, int dir_fd, uint32_t 
 		if (name.recording >= *recording)
 			*recording = name.recording + 1;
 		if (fstatat(dir_fd, text, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-			err = closed_segments_add(segments, name, &st, -1, 0);
+			err = add_earlier(segments, name, &st);
 	}
 	if (segments->nr)
 		qsort(segments->list, segments->nr, sizeof(*segments->list), compare);
@@ -77,11 +101,11 @@ int closed_segments_list(struct closed_segments *segments, int dir_fd, uint32_t 
 
 /* True if the segment must go when it is the oldest one, of those that have so many bytes. */
 static bool is_too_much(const struct closed_segment *oldest, const struct segment_limits *limits,
-			uint64_t bytes, uint64_t now_ns)
+			uint64_t bytes)
 {
 	if (limits->bytes && bytes > CLOSED_SHARE(limits->bytes))
 		return true;
-	return limits->age_ns && now_ns - oldest->end_ns > limits->age_ns;
+	return limits->age_ns && clock_now_ns() - (uint64_t)oldest->end_ns > limits->age_ns;
 }
 
 static int remove_file(const struct closed_segment *segment, int dir_fd)
@@ -102,16 +126,15 @@ static uint64_t counted_bytes(const struct closed_segment *segment)
 /* How many of the oldest ones are beyond @limits. */
 static size_t nr_beyond(struct closed_segments *segments, const struct segment_limits *limits)
 {
-	uint64_t bytes = 0, now_ns = clock_ns(CLOCK_REALTIME);
+	uint64_t bytes = 0;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < segments->nr; i++) {
 		bytes += counted_bytes(&segments->list[i]);
-		/* A clock that was set back would keep this one, and all that are newer. */
-		if (segments->list[i].end_ns > now_ns)
-			segments->list[i].end_ns = now_ns;
+		if (segments->list[i].changed_ns)
+			find_end(&segments->list[i]);
 	}
-	while (nr < segments->nr && is_too_much(&segments->list[nr], limits, bytes, now_ns))
+	while (nr < segments->nr && is_too_much(&segments->list[nr], limits, bytes))
 		bytes -= counted_bytes(&segments->list[nr++]);
 	return nr;
 }

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 /* What a directory, or memory, may hold; 0: no limit. */
 struct segment_limits {
@@ -17,11 +16,17 @@ struct segment_limits {
 	bool in_memory;
 };
 
+/*
+ * Times are CLOCK_MONOTONIC's, so that no set clock makes a segment older than it is. Of those of
+ * earlier recordings, only their last change is known, by the time of day.
+ */
 struct closed_segment {
 	struct segment_name name;
 	uint64_t bytes;
-	uint64_t began_ns, end_ns; /* CLOCK_REALTIME; it began: in memory only */
-	int fd;			   /* in memory, else -1 */
+	uint64_t began_ns;   /* in memory only */
+	int64_t end_ns;	     /* negative: before the machine started */
+	uint64_t changed_ns; /* CLOCK_REALTIME, if that was in the future when it was listed */
+	int fd;		     /* in memory, else -1 */
 };
 
 /* Zero it before use. */
@@ -33,12 +38,8 @@ struct closed_segments {
 /* Also closes those in memory. */
 void closed_segments_deinit(struct closed_segments *segments);
 
-/*
- * Adds one, of which @st tells, at the end. Takes over @fd (-1: none) if it succeeds. Returns 0 or
- * -ENOMEM.
- */
-int closed_segments_add(struct closed_segments *segments, struct segment_name name,
-			const struct stat *st, int fd, uint64_t began_ns);
+/* Adds one at the end. Takes over its descriptor if it succeeds. Returns 0 or -ENOMEM. */
+int closed_segments_add(struct closed_segments *segments, const struct closed_segment *segment);
 
 /*
  * Adds those of earlier recordings in the directory. *@recording becomes higher than theirs.

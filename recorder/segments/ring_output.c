@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/segments/ring_output.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
@@ -89,7 +90,8 @@ static int write_segment(struct ring_output *output, int dir_fd,
 /* Makes the directory, with its name in @ret_name. Returns its descriptor or a negative errno. */
 static int make_directory(const struct ring_output *output, char ret_name[NAME_BYTES])
 {
-	time_t seconds = (time_t)(output->until_ns / 1000000000);
+	uint64_t ago_ns = clock_now_ns() - output->until_ns;
+	time_t seconds = (time_t)((clock_ns(CLOCK_REALTIME) - ago_ns) / 1000000000);
 	char when[32], reason[REASON_BYTES];
 	struct tm utc;
 	int fd;

@@ -50,8 +50,8 @@ bool ring_output_is_busy(struct ring_output *output);
 
 /*
  * Writes @segments, the oldest one first in the list, into a new directory whose name has the time
- * @until_ns, at which they end, and @reason. It takes over the list and its descriptors, and is
- * not busy. Success and failure are reported.
+ * (UTC) at which they end, @until_ns of CLOCK_MONOTONIC, and @reason. It takes over the list and
+ * its descriptors, and is not busy. Success and failure are reported.
  */
 void ring_output_write(struct ring_output *output, const char *reason,
 		       struct closed_segment *segments, size_t nr, uint64_t until_ns);

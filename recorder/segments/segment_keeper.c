@@ -34,7 +34,7 @@ struct segment_keeper {
 	pthread_t thread;
 	struct ring_output *output; /* in memory; else NULL */
 	int current_fd;		    /* in memory: of the current segment; else -1 */
-	uint64_t began_ns;	    /* CLOCK_REALTIME, when the current segment did */
+	uint64_t began_ns;	    /* when the current segment did */
 	bool told_span;
 	bool made_first; /* the recording's first segment is ours */
 
@@ -53,11 +53,6 @@ struct segment_keeper {
 	char *reason; /* to write what is complete; or NULL */
 	int err;      /* the first failure */
 };
-
-static uint64_t realtime_ns(void)
-{
-	return clock_ns(CLOCK_REALTIME);
-}
 
 /* --- The thread --- */
 
@@ -114,7 +109,7 @@ static int write_closed(struct segment_keeper *keeper, const char *reason)
 
 	if (!segments)
 		return -errno;
-	ring_output_write(keeper->output, reason, segments, keeper->closed.nr, realtime_ns());
+	ring_output_write(keeper->output, reason, segments, keeper->closed.nr, clock_now_ns());
 	return 0;
 }
 
@@ -141,7 +136,7 @@ static int sync_state(const struct segment_keeper *keeper, int fd)
 static void tell_span(struct segment_keeper *keeper)
 {
 	const struct closed_segments *closed = &keeper->closed;
-	uint64_t age_ns = keeper->limits.age_ns, now_ns = realtime_ns();
+	uint64_t age_ns = keeper->limits.age_ns, now_ns = clock_now_ns();
 
 	if (!keeper->output || keeper->told_span || !age_ns || !closed->nr ||
 	    closed->list[0].name.number == 1 || closed->list[0].began_ns + age_ns <= now_ns)
@@ -160,31 +155,41 @@ static int drop_oldest(struct segment_keeper *keeper)
 	return err ? fail(keeper, "remove", "the oldest segment", err) : 0;
 }
 
+/* The segment of descriptor @fd is complete. Returns 0 or a negative errno. */
+static int add_closed(struct segment_keeper *keeper, struct closed_segment *segment, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	segment->bytes = (uint64_t)st.st_size;
+	return closed_segments_add(&keeper->closed, segment);
+}
+
 /* The current segment has its state: writes that to the disk, and removes what it replaces. */
 static int settle(struct segment_keeper *keeper)
 {
 	_cleanup_close_ int sync_fd = keeper->sync_fd, closed_fd = keeper->closed_fd;
-	struct segment_name before = keeper->current;
+	struct closed_segment before = {
+		.name = {keeper->current.recording, keeper->current.number - 1},
+		.began_ns = keeper->closed_began_ns,
+		.end_ns = (int64_t)keeper->began_ns, /* the current one did */
+		.fd = keeper->output ? closed_fd : -1,
+	};
 	char name[SEGMENT_NAME_BYTES];
-	struct stat st;
 	int err;
 
 	keeper->sync_fd = keeper->closed_fd = -1;
-	before.number--;
 	segment_name_format(keeper->current, name);
 	err = sync_state(keeper, sync_fd);
 	if (err)
 		return fail(keeper, "write", name, err);
-	if (fstat(closed_fd, &st) < 0)
-		err = -errno;
-	else
-		err = closed_segments_add(&keeper->closed, before, &st,
-					  keeper->output ? closed_fd : -1, keeper->closed_began_ns);
+	err = add_closed(keeper, &before, closed_fd);
 	if (!err && keeper->output) {
 		steal_fd(closed_fd);
 		err = write_if_asked(keeper);
 	}
-	segment_name_format(before, name);
+	segment_name_format(before.name, name);
 	if (err)
 		return fail(keeper, "keep", name, err);
 	err = drop_oldest(keeper);
@@ -315,7 +320,7 @@ static int make_first(struct segment_keeper *keeper, int *ret_fd)
 	keeper->made_first = true;
 	if (keeper->output) {
 		keeper->current_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		keeper->began_ns = realtime_ns();
+		keeper->began_ns = clock_now_ns();
 		if (keeper->current_fd < 0) {
 			close(fd);
 			return fail(keeper, "write", name, -errno);
@@ -475,7 +480,7 @@ static int become_current(struct segment_keeper *keeper, int fd)
 		keeper->current_fd = copy;
 	}
 	keeper->closed_began_ns = keeper->began_ns;
-	keeper->began_ns = realtime_ns();
+	keeper->began_ns = clock_now_ns();
 	keeper->current = next;
 	return 0;
 }
@@ -535,14 +540,14 @@ bool segment_keeper_is_writing(const struct segment_keeper *keeper)
 
 int segment_keeper_write_last(struct segment_keeper *keeper, const char *reason)
 {
-	struct stat st;
-	int err = 0;
+	struct closed_segment last = {
+		.name = keeper->current,
+		.began_ns = keeper->began_ns,
+		.end_ns = (int64_t)clock_now_ns(),
+		.fd = keeper->current_fd,
+	};
+	int err = add_closed(keeper, &last, keeper->current_fd);
 
-	if (fstat(keeper->current_fd, &st) < 0)
-		err = -errno;
-	else
-		err = closed_segments_add(&keeper->closed, keeper->current, &st, keeper->current_fd,
-					  keeper->began_ns);
 	if (!err) {
 		keeper->current_fd = -1;
 		err = write_closed(keeper, reason);

@@ -93,7 +93,7 @@ int segment_keeper_write_last(struct segment_keeper *keeper, const char *reason)
 struct ring_written segment_keeper_written(const struct segment_keeper *keeper);
 void segment_keeper_abandon(struct segment_keeper *keeper);
 
-/* In memory: when the oldest segment began (CLOCK_REALTIME, ns), after segment_keeper_end(). */
+/* In memory: when the oldest segment began (CLOCK_MONOTONIC), after segment_keeper_end(). */
 uint64_t segment_keeper_began_ns(const struct segment_keeper *keeper);
 
 #endif

@@ -389,7 +389,7 @@ char *segments_describe_ring(const struct segments *segments)
 {
 	const struct ring_written written = segment_keeper_written(segments->keeper);
 	uint64_t from_ns = segment_keeper_began_ns(segments->keeper);
-	uint64_t now_ns = clock_ns(CLOCK_REALTIME);
+	uint64_t now_ns = clock_now_ns();
 	char left[64] = "", *text;
 
 	if (written.until_ns > from_ns)
