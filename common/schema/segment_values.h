@@ -11,15 +11,17 @@
 
 /* The values of leakrec:segment. */
 enum segment_value {
-	SEGMENT_STARTED, /* when the recording began, in ns, on the file's clock */
-	SEGMENT_LOST,	 /* events that were lost before */
-	SEGMENT_ONE_OF,	 /* of the blocks that are held, one in so many is listed */
+	SEGMENT_STARTED,       /* when the recording began, in ns, on the file's clock */
+	SEGMENT_LOST,	       /* events that were lost before */
+	SEGMENT_ONE_OF,	       /* of the blocks that are held, one in so many is listed */
+	SEGMENT_WITHOUT_STACK, /* so many, or fewer, are not: there was no room for their stacks */
+	SEGMENT_OUT_OF_ORDER,  /* events before: what is listed may have been released */
 	SEGMENT_NR_VALUES,
 };
 
 #define SEGMENT_VALUE_NAMES                                                                        \
 	{                                                                                          \
-		"started", "lost", "one_of"                                                        \
+		"started", "lost", "one_of", "without_stack", "out_of_order"                       \
 	}
 
 /*

@@ -330,9 +330,12 @@ static int on_segment(struct analysis *analysis, const struct perf_sample *sampl
 		return 0;
 	memory_usage_begin(analysis->memory);
 	analysis->segments.lost_before = sample->args[SEGMENT_LOST];
-	/* A release may have been lost then. */
+	analysis->segments.without_stack = sample->args[SEGMENT_WITHOUT_STACK];
+	analysis->segments.out_of_order = sample->args[SEGMENT_OUT_OF_ORDER];
+	/* A release may have been lost then, or leakrec may have met it too early. */
 	loss_windows_add(analysis->loss_windows, LOSS_RING_PROBES, UINT32_MAX,
-			 sample->origin.time_ns, analysis->segments.lost_before);
+			 sample->origin.time_ns,
+			 analysis->segments.lost_before + analysis->segments.out_of_order);
 	return 0;
 }
 

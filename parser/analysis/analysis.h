@@ -73,7 +73,9 @@ struct analysis {
 		bool takes_state;     /* of the current one: it is the first */
 		uint64_t started_ns;  /* when the recording began: before the first one, perhaps */
 		uint64_t one_of;      /* one in so many of the blocks from before is known */
-		uint64_t lost_before; /* events, before the first one; not in @lost */
+		uint64_t without_stack; /* so many of these, or fewer, are not */
+		uint64_t out_of_order;	/* events before: not all of these blocks may be held */
+		uint64_t lost_before;	/* events, before the first one; not in @lost */
 	} segments;
 
 	struct progress *progress; /* shows how much was read; NULL: not shown */

@@ -355,7 +355,10 @@ static bool bind_segment(struct tep_event *format, struct perf_event_fields *fie
 	static const char *const names[SEGMENT_NR_VALUES] = SEGMENT_VALUE_NAMES;
 
 	_Static_assert(SEGMENT_NR_VALUES <= PERF_MAX_ARGS, "values are read like arguments");
-	return bind_values(format, names, SEGMENT_NR_VALUES, fields) &&
+	/* Older recordings do not have the later ones. */
+	for (size_t i = SEGMENT_ONE_OF + 1; i < SEGMENT_NR_VALUES; i++)
+		find_field(format, names[i], &fields->args[i]);
+	return bind_values(format, names, SEGMENT_ONE_OF + 1, fields) &&
 	       find_field(format, SEGMENT_FIELD_NUMBER, &fields->mark_number);
 }
 

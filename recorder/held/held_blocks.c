@@ -44,7 +44,7 @@ struct held_blocks {
 	struct held_event *waiting;
 	size_t nr_waiting, capacity;
 	size_t nr, limit; /* blocks of all processes */
-	uint64_t nr_events, nr_left_out, nr_out_of_order, applied_ns;
+	uint64_t nr_events, nr_left_out, nr_without_stack, nr_out_of_order, applied_ns;
 	struct held_stacks *stacks; /* NULL: a block's site is a hash */
 	size_t sweep_words;	    /* unused stacks are dropped when there are so many words */
 	unsigned int shift;	    /* with @stacks: one block in 2^shift is kept */
@@ -218,6 +218,7 @@ static void put(struct held_blocks *held, struct held_process *process,
 		return;
 	}
 	held->nr += is_new;
+	held->nr_without_stack += held->stacks && !block->site;
 }
 
 /*
@@ -562,6 +563,11 @@ const struct held_block *held_blocks_next(const struct held_blocks *held, pid_t 
 uint64_t held_blocks_left_out(const struct held_blocks *held)
 {
 	return held->nr_left_out;
+}
+
+uint64_t held_blocks_without_stack(const struct held_blocks *held)
+{
+	return held->nr_without_stack;
 }
 
 uint64_t held_blocks_out_of_order(const struct held_blocks *held)

@@ -89,6 +89,9 @@ const struct held_block *held_blocks_next(const struct held_blocks *held, pid_t 
 /* How many allocations are not here. (Some blocks may have been released since.) */
 uint64_t held_blocks_left_out(const struct held_blocks *held);
 
+/* With held_blocks_keep_stacks(): how many allocations are here, but had no room for a stack. */
+uint64_t held_blocks_without_stack(const struct held_blocks *held);
+
 /*
  * How many events were applied out of order, because too many came in one round: blocks may be here
  * that were released.

@@ -145,6 +145,8 @@ static int write_sample(const struct segments *segments, uint64_t time_ns, uint6
 		[SEGMENT_STARTED] = segments->start_ns,
 		[SEGMENT_LOST] = lost,
 		[SEGMENT_ONE_OF] = held_blocks_one_of(segments->held),
+		[SEGMENT_WITHOUT_STACK] = held_blocks_without_stack(segments->held),
+		[SEGMENT_OUT_OF_ORDER] = held_blocks_out_of_order(segments->held),
 	};
 
 	return own_samples_write(segments->writer, OWN_SEGMENT, segments->pid, time_ns,
@@ -403,9 +405,20 @@ char *segments_describe_ring(const struct segments *segments)
 void segments_report(const struct segments *segments)
 {
 	uint64_t nr = side_state_left_out(segments->side);
+	uint64_t nr_blocks = held_blocks_without_stack(segments->held);
+	uint64_t nr_events = held_blocks_out_of_order(segments->held);
 
 	if (nr)
 		diag_warn("%" PRIu64 " mapping%s had no room in the state of segments: functions "
 			  "there may have no names",
 			  nr, quantity_plural(nr));
+	if (nr_blocks)
+		diag_warn("%" PRIu64 " block%s had no room for %s stack in the state of segments: "
+			  "they are missing where their segment is removed",
+			  nr_blocks, quantity_plural(nr_blocks),
+			  quantity_word(nr_blocks, "its", "their"));
+	if (nr_events)
+		diag_warn("%" PRIu64 " events came out of order, because there were too many in a "
+			  "round: what later segments list as held may have been freed",
+			  nr_events);
 }

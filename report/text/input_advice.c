@@ -89,18 +89,27 @@ static void tell_removed(const struct analysis *analysis, char *to)
 	const char *known = analysis_is_in_windows(analysis)
 				    ? "blocks of windows that had closed by then are unknown"
 				    : "only blocks that were still held afterwards are known";
-	uint64_t lost = analysis->segments.lost_before;
-	char only[64] = "", losses[64] = "";
+	uint64_t lost = analysis->segments.lost_before, missing = analysis->segments.without_stack;
+	uint64_t late = analysis->segments.out_of_order;
+	char only[64] = "", most[64] = "", losses[64] = "", order[128] = "";
 
 	if (analysis->segments.one_of > 1)
 		snprintf(only, sizeof(only), "; one in %" PRIu64 " of these is listed",
 			 analysis->segments.one_of);
+	if (missing)
+		snprintf(most, sizeof(most), "; up to %" PRIu64 " more are not", missing);
+	if (late)
+		snprintf(order, sizeof(order),
+			 "; %" PRIu64 " events came out of order in it, so some of these blocks "
+			 "may have been freed",
+			 late);
 	if (lost)
 		snprintf(losses, sizeof(losses), "; %" PRIu64 " event%s lost in it", lost,
 			 quantity_word(lost, " was", "s were"));
 	snprintf(to, INPUT_ADVICE_BYTES,
-		 "the first %s of the recording, %" PRIu32 " segment%s, is not here: %s%s%s",
-		 quantity_duration(before_s).text, nr, quantity_plural(nr), known, only, losses);
+		 "the first %s of the recording, %" PRIu32 " segment%s, is not here: %s%s%s%s%s",
+		 quantity_duration(before_s).text, nr, quantity_plural(nr), known, only, most,
+		 losses, order);
 }
 
 void input_advice_on_recording(const struct analysis *analysis, struct input_advice *ret)

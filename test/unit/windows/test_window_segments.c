@@ -93,6 +93,33 @@ static void tells_what_was_lost_before(void **state)
 	}
 }
 
+/* What leakrec's table of held blocks had no room for; earlier recordings do not say it. */
+static void tells_what_the_state_lacks(void **state)
+{
+	struct perf_data_writer *writer = perf_data_writer_create(NULL);
+	struct maker maker = {
+		.writer = writer,
+		.call = perf_data_add_probe(writer, "malloc", PROBE_CALL),
+		.segment = perf_data_add_event(writer, "leakrec", "segment",
+					       "u32 number\nu64 started\nu64 lost\nu64 one_of\n"
+					       "u64 without_stack\nu64 out_of_order"),
+	};
+	struct input_advice advice;
+	struct analysis analysis;
+
+	add(&maker, maker.segment, 10 * S, (uint64_t[]){4, S, 0, 1, 5, 7});
+	allocate(&maker, 11 * S, 0x1000);
+	finish(&maker, 1, &analysis);
+	input_advice_on_recording(&analysis, &advice);
+	assert_int_equal(advice.nr, 1);
+	assert_non_null(strstr(advice.lines[0], "; up to 5 more are not; 7 events came out of "));
+	/* Blocks from before are doubtful. */
+	assert_true(loss_windows_overlap(analysis.loss_windows, 5 * S, 11 * S));
+	assert_false(loss_windows_overlap(analysis.loss_windows, 11 * S, 12 * S));
+	assert_int_equal(analysis.lost, 0);
+	analysis_deinit(&analysis);
+}
+
 /* The window was open when the second segment began. It may have closed in it, and opened again. */
 static void a_missing_segment_is_not_observed(void **state)
 {
@@ -119,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_what_was_lost_before),
+		cmocka_unit_test(tells_what_the_state_lacks),
 		cmocka_unit_test(a_missing_segment_is_not_observed),
 	};
 
