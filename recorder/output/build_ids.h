@@ -25,6 +25,7 @@ struct build_id_entry {
 struct build_ids {
 	struct build_id_entry *entries;
 	size_t nr_entries;
+	uint32_t *slots; /* a hash table of indices + 1, with linear probing */
 };
 
 /* Reads the build-id note of the ELF file @fd; @ret->size is 0 if there is none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the writer puts before the first record; and a mirror that it does not wait for. */
+/* What the writer puts around the records; and a mirror that it does not wait for. */
+#include "common/clock.h"
 #include "common/perf_disk.h"
 #include "common/scope.h"
 #include "recorder/output/build_ids.h"
@@ -11,6 +12,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,7 +21,8 @@
 
 #include <cmocka.h>
 
-#define NR_IDS 20000 /* more than fit into two records of 64 KiB */
+#define NR_IDS	  20000 /* more than fit into two records of 64 KiB */
+#define NR_MAPPED 50000 /* files */
 
 /* Checks the ids of an attribute's record. The first must be @first. Returns how many there are. */
 static size_t check_ids(const uint8_t *record, size_t size_bytes, uint64_t first)
@@ -136,11 +139,48 @@ static void an_inode_is_no_build_id(void **state)
 	build_ids_deinit(&ids);
 }
 
+/* Adds @nr_files files, each several times if that is less than NR_MAPPED; returns the CPU time. */
+static uint64_t map_files(struct build_ids *ids, unsigned int nr_files)
+{
+	struct {
+		struct perf_disk_mmap2 disk;
+		char path[32];
+	} mmap2 = {
+		.disk.header = {PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, sizeof(mmap2)},
+		.disk.build_id_size = 20,
+	};
+	uint64_t began_ns = clock_process_ns();
+
+	for (unsigned int i = 0; i < NR_MAPPED; i++) {
+		snprintf(mmap2.path, sizeof(mmap2.path), "/lib%u", i % nr_files);
+		assert_int_equal(build_ids_add_record(ids, &mmap2.disk.header), 0);
+	}
+	/* Another file with the same name. */
+	mmap2.disk.build_id[0] = 1;
+	assert_int_equal(build_ids_add_record(ids, &mmap2.disk.header), 0);
+	return clock_process_ns() - began_ns;
+}
+
+/* A process must not slow leakrec by files that it maps. */
+static void many_files_are_found_at_once(void **state)
+{
+	struct build_ids few = {0}, many = {0};
+	uint64_t few_ns = map_files(&few, 1), many_ns = map_files(&many, NR_MAPPED);
+
+	print_message("%.1f ms, and %.1f ms\n", (double)few_ns / 1e6, (double)many_ns / 1e6);
+	assert_int_equal(few.nr_entries, 2);
+	assert_int_equal(many.nr_entries, NR_MAPPED + 1);
+	assert_true(many_ns < 100 * few_ns);
+	build_ids_deinit(&few);
+	build_ids_deinit(&many);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_ids_of_an_event_go_through_a_pipe),
 		cmocka_unit_test(an_inode_is_no_build_id),
+		cmocka_unit_test(many_files_are_found_at_once),
 		cmocka_unit_test(nobody_waits_for_a_mirror_that_never_waits),
 	};
 
