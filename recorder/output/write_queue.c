@@ -586,13 +586,13 @@ void write_queue_destroy(struct write_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 	signal_event(queue->stop_fd);
 
-	clock_gettime(CLOCK_REALTIME, &deadline);
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_nsec += JOIN_NS;
 	deadline.tv_sec += deadline.tv_nsec / 1000000000;
 	deadline.tv_nsec %= 1000000000;
 	if (queue->is_regular)
 		pthread_join(queue->thread, NULL);
-	else if (pthread_timedjoin_np(queue->thread, NULL, &deadline))
+	else if (pthread_clockjoin_np(queue->thread, NULL, CLOCK_MONOTONIC, &deadline))
 		return; /* the thread hangs in write(): it ends, and the queue is freed, with the
 			   process */
 	free_queue(queue);
