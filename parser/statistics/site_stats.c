@@ -524,7 +524,7 @@ int site_stats_sum(const struct site_stats *stats, struct site *sum, const struc
 	} else {
 		struct site_period *period = period_of(stats, sum->history, site->first_ns);
 
-		period->allocated += (uint32_t)site->allocations;
+		period->allocated += site->allocations;
 		add_bytes(period, site->held_bytes);
 	}
 	if (!sum->first_ns || site->first_ns < sum->first_ns)

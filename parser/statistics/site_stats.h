@@ -2,7 +2,7 @@
 /*
  * Counts per site. A site is a stack that allocates blocks. Sites outlive their blocks, so memory
  * grows with the number of different stacks, not with events: about 100 bytes for a site that
- * allocated once, about 1.5 KiB for others.
+ * allocated once, about 2 KiB for others.
  *
  * The counts follow the heap model: a block that turns out to belong to another call is withdrawn,
  * and the release by a failed realloc() is undone. If a forked child releases blocks that it
@@ -21,8 +21,8 @@
 #define SITE_PERIODS 64
 
 struct site_period {
-	uint32_t allocated;  /* blocks */
-	uint32_t ended;	     /* released, given up, or their process exited */
+	uint64_t allocated;  /* blocks; periods grow long: 300,000 a second are 2^32 in 4 hours */
+	uint64_t ended;	     /* released, given up, or their process exited */
 	int64_t added_bytes; /* allocated minus ended */
 };
 

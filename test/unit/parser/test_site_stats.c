@@ -173,6 +173,33 @@ static void periods_grow_with_the_recording(void **state)
 	assert_int_equal(site_stats_origin(stats), start_ns);
 }
 
+/* As after some days with 300,000 allocations a second. */
+static void long_periods_hold_many_blocks(void **state)
+{
+	const struct site_block other = {STACK + 1, 1, 1};
+	const uint64_t many = 3000000000, ms = UINT64_C(1) << 20;
+	struct site_history *history;
+	struct site sum = {0};
+
+	enter(1, 1);
+	enter(1, 2);
+	history = site_stats_find(stats, STACK)->history;
+	for (size_t i = 0; i < 2; i++) {
+		history->periods[i].allocated = many;
+		history->periods[i].ended = many;
+	}
+	enter(1, 65 * ms);
+	assert_int_equal(history->periods[0].allocated, 2 * many);
+	assert_int_equal(history->periods[0].ended, 2 * many);
+	assert_int_equal(site_stats_enter(stats, &other), 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(site_stats_sum(stats, &sum, site_stats_find(stats, STACK)), 0);
+	assert_int_equal(site_stats_sum(stats, &sum, site_stats_find(stats, STACK + 1)), 0);
+	assert_int_equal(sum.history->periods[0].allocated, 4 * many + 1);
+	assert_int_equal(sum.history->periods[0].ended, 4 * many);
+	site_sum_deinit(&sum);
+}
+
 static void what_is_taken_back_leaves_no_trace(void **state)
 {
 	const struct site_block block = {STACK, 100, 1000};
@@ -353,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_allocation_needs_no_history, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes_are_known_by_period, setup, teardown),
 		cmocka_unit_test_setup_teardown(periods_grow_with_the_recording, setup, teardown),
+		cmocka_unit_test_setup_teardown(long_periods_hold_many_blocks, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_taken_back_leaves_no_trace, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_clock_that_steps_back_breaks_nothing, setup,
