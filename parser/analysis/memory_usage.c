@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* leakrec samples 256 at a time. Others of a hostile file are left out. */
+/*
+ * leakrec samples 256 at a time, so ended ones make room. Others of a hostile file are left out.
+ */
 #define MAX_PROCESSES 4096
 /* More than any process has, so that the sums of all fit into 63 bits. */
 #define MAX_BYTES (UINT64_C(1) << 45)
@@ -29,7 +31,8 @@ struct memory_usage {
 	uint64_t seed;	       /* of their hashes */
 	uint64_t turns_before; /* in former files of the session */
 	uint64_t last_turn;    /* of any process; a turn samples them all */
-	size_t nr_restarted;
+	uint64_t cleared_turn; /* when ended ones were last dropped */
+	size_t nr_dropped;     /* that ended or executed another program */
 };
 
 struct memory_usage *memory_usage_create(void)
@@ -78,7 +81,7 @@ void memory_usage_restart(struct memory_usage *usage, pid_t pid)
 
 	if (!entry)
 		return;
-	usage->nr_restarted++;
+	usage->nr_dropped++;
 	drop(usage, entry);
 }
 
@@ -129,6 +132,22 @@ static struct entry *get(struct memory_usage *usage, pid_t pid)
 	return NULL;
 }
 
+/* Those that a whole turn has not sampled. The current one may not have come to all. */
+static void drop_ended(struct memory_usage *usage)
+{
+	struct entry *entry, *next;
+
+	if (usage->cleared_turn == usage->last_turn)
+		return;
+	usage->cleared_turn = usage->last_turn;
+	HASH_ITER (hh, usage->entries, entry, next) {
+		if (entry->process.turn + 1 >= usage->last_turn)
+			continue;
+		usage->nr_dropped++;
+		drop(usage, entry);
+	}
+}
+
 int memory_usage_add(struct memory_usage *usage, const struct perf_sample *sample,
 		     const struct heap_tracker *heaps)
 {
@@ -137,8 +156,11 @@ int memory_usage_add(struct memory_usage *usage, const struct perf_sample *sampl
 	struct memory_process *process;
 	struct entry *entry;
 
-	if (!find(usage, pid) && HASH_COUNT(usage->entries) == MAX_PROCESSES)
-		return 0;
+	if (!find(usage, pid) && HASH_COUNT(usage->entries) == MAX_PROCESSES) {
+		drop_ended(usage);
+		if (HASH_COUNT(usage->entries) == MAX_PROCESSES)
+			return 0;
+	}
 	entry = get(usage, pid);
 	if (!entry)
 		return -ENOMEM;
@@ -194,7 +216,7 @@ void memory_usage_balance(const struct memory_usage *usage, struct memory_balanc
 {
 	struct entry *entry, *next;
 
-	*ret = (struct memory_balance){.nr_ended = usage->nr_restarted};
+	*ret = (struct memory_balance){.nr_ended = usage->nr_dropped};
 	HASH_ITER (hh, usage->entries, entry, next) {
 		const struct memory_process *process = &entry->process;
 

@@ -57,7 +57,7 @@ void memory_usage_destroy(struct memory_usage *usage);
 /* A recording begins: its turns are numbered from 1. */
 void memory_usage_begin(struct memory_usage *usage);
 
-/* Adds a sample of leakrec:memory. Returns 0 or -ENOMEM. */
+/* Adds a sample of leakrec:memory. Ended processes make room. Returns 0 or -ENOMEM. */
 int memory_usage_add(struct memory_usage *usage, const struct perf_sample *sample,
 		     const struct heap_tracker *heaps);
 

@@ -337,6 +337,26 @@ static void hostile_numbers_do_no_harm(void **state)
 	analysis_deinit(&analysis);
 }
 
+/* One process after the other, of which leakrec samples each twice. */
+static void ended_processes_make_room(void **state)
+{
+	struct maker maker = make();
+	struct memory_balance balance;
+	struct analysis analysis;
+	const pid_t nr = 6000;
+
+	for (pid_t pid = 1; pid <= nr; pid++)
+		for (uint64_t i = 0; i < 2; i++)
+			sample(&maker, pid, (uint64_t)pid * S + i, (uint64_t)pid + i,
+			       (struct mib){10 + i, 0, 0, 0, 10});
+	finish(&maker, &analysis);
+	memory_usage_balance(analysis.memory, &balance);
+	assert_int_equal(balance.nr_processes, 1);
+	assert_int_equal(balance.nr_ended, nr - 1);
+	assert_int_equal(balance.rss, MIB);
+	analysis_deinit(&analysis);
+}
+
 /* Of many samples, a bounded number is kept, from the first one on. */
 static void points_are_bounded(void **state)
 {
@@ -377,6 +397,7 @@ int main(void)
 		cmocka_unit_test(too_little_is_known),
 		cmocka_unit_test(recordings_of_a_session),
 		cmocka_unit_test(hostile_numbers_do_no_harm),
+		cmocka_unit_test(ended_processes_make_room),
 		cmocka_unit_test(points_are_bounded),
 	};
 
