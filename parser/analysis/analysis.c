@@ -462,8 +462,14 @@ static int on_exit_task(void *context, const struct perf_task_record *record)
 {
 	struct analysis *analysis = context;
 
+	int err;
+
 	note_record(analysis, &record->origin);
-	return heap_tracker_exit(analysis->heaps, record);
+	err = heap_tracker_exit(analysis->heaps, record);
+	/* The first thread's exit is not the process's end. */
+	if (!err && heap_tracker_life(analysis->heaps, record->pid, UINT64_MAX).end_ns)
+		stack_store_exit(analysis->stacks, record->pid);
+	return err;
 }
 
 static int on_comm(void *context, const struct perf_comm_record *record)

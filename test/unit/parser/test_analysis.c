@@ -216,6 +216,33 @@ static void late_records(void **state)
 	CHECK(0, "", three_blocks(1000), three_blocks(1015));
 }
 
+/* Of processes that have ended, the mappings of the last ones are known: records may come late. */
+static void ended_processes_take_no_memory_for_mappings(void **state)
+{
+	enum { FIRST = 100, THREADED = 101, NR = 3000, CODE = 0x400000 };
+	struct recording recording = begin_recording();
+	struct analysis analysis;
+	char path[64];
+	int fd;
+
+	for (pid_t pid = FIRST; pid < FIRST + NR; pid++) {
+		uint64_t time_ns = (uint64_t)pid * 10;
+
+		perf_data_fork(recording.writer, pid, pid, PROCESS, PROCESS, time_ns);
+		perf_data_mmap(recording.writer, pid, time_ns + 1, CODE, 4096, 0, "/bin/true");
+		if (pid == THREADED)
+			perf_data_fork(recording.writer, pid, 5, pid, pid, time_ns + 2);
+		perf_data_exit(recording.writer, pid, pid, time_ns + 3);
+	}
+	fd = end_recording(&recording, path);
+	assert_int_equal(read_all(&analysis, (const char *[]){path}, 1), 0);
+	assert_false(stack_store_is_code(analysis.stacks, FIRST, CODE + 1));
+	assert_true(stack_store_is_code(analysis.stacks, THREADED, CODE + 1));
+	assert_true(stack_store_is_code(analysis.stacks, FIRST + NR - 1, CODE + 1));
+	analysis_deinit(&analysis);
+	close(fd);
+}
+
 /* An operation from before the start is not far after it, and ends nothing. */
 static void late_records_move_no_bounds(void **state)
 {
@@ -443,6 +470,7 @@ int main(void)
 		cmocka_unit_test(double_free_needs_all_events),
 		cmocka_unit_test(pauses_between_files),
 		cmocka_unit_test(late_records),
+		cmocka_unit_test(ended_processes_take_no_memory_for_mappings),
 		cmocka_unit_test(late_records_move_no_bounds),
 		cmocka_unit_test(files_that_do_not_belong_together),
 		cmocka_unit_test(what_contradicts_certainty),
