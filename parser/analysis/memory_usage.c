@@ -4,6 +4,7 @@
 #include "common/hash.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /*
@@ -165,6 +166,7 @@ int memory_usage_add(struct memory_usage *usage, const struct perf_sample *sampl
 	if (!entry)
 		return -ENOMEM;
 	process = &entry->process;
+	snprintf(process->comm, sizeof(process->comm), "%s", heap_tracker_comm_of(heaps, pid));
 	for (size_t i = 0; i < MEMORY_NR_VALUES; i++)
 		point.bytes[i] = limit(sample->args[i]);
 	point.recorded = heap_tracker_held_memory(heaps, pid);

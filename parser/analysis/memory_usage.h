@@ -20,6 +20,7 @@ struct memory_point {
 
 struct memory_process {
 	pid_t pid;
+	char comm[16]; /* at the last sample; the tracker may have forgotten it since */
 	uint64_t turn; /* of the last sample */
 	uint64_t nr_samples;
 	struct memory_point first, last, peak; /* the peak is RSS's */

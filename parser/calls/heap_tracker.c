@@ -9,6 +9,7 @@
 #include "parser/calls/mapping_calls.h"
 #include "parser/calls/process_ends.h"
 #include "parser/calls/window_calls.h"
+#include "parser/processes/ended_tasks.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -121,6 +122,7 @@ static int retire_thread(struct heap_tracker *tracker, pid_t tid, const struct p
 	err = settle_thread(tracker, thread, true);
 	if (!err)
 		err = process_table_exit_thread(&tracker->table, thread);
+	thread->ended_ns = origin->time_ns;
 	if (!err && thread->process->nr_threads == 0)
 		err = window_calls_end_process(&tracker->sink, &tracker->table,
 					       thread->process->pid);
@@ -328,7 +330,10 @@ int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_recor
 	thread->is_new = true;
 	tracker->table.last_thread = NULL; /* find_new_place() counts its first event */
 	tracker->sink.stats.created_tasks++;
-	return 0;
+	return ended_tasks_are_due(&tracker->table)
+		       ? ended_tasks_remove(&tracker->table, &tracker->sink.anomalies,
+					    record->origin.time_ns)
+		       : 0;
 }
 
 int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_record *record)

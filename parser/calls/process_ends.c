@@ -91,7 +91,7 @@ static int end_block(void *context, const struct heap_block *block)
 }
 
 /* Tells observers and statistics that the process's blocks have ended with it. */
-static int tell_of(struct heap_sink *sink, const struct process *process, uint64_t sequence)
+static int tell_of(struct heap_sink *sink, struct process *process, uint64_t sequence)
 {
 	struct heap_space *space = process->space;
 	struct process_end end = {
@@ -112,8 +112,14 @@ static int tell_of(struct heap_sink *sink, const struct process *process, uint64
 	if (!space || !heap_space_may_end(space) || !process->ended_ns)
 		return 0;
 	err = heap_space_bury(space);
+	if (err)
+		return err;
+	if (heap_space_remove_empty(space->spaces, space)) {
+		process->space = NULL;
+		return 0;
+	}
 	space->ended_ns = process->ended_ns;
-	return err ? err : heap_space_for_each(space, end_block, &end);
+	return heap_space_for_each(space, end_block, &end);
 }
 
 int process_ends_tell(struct process_ends *ends, struct heap_sink *sink)

@@ -204,10 +204,33 @@ int heap_spaces_limit(struct heap_spaces *spaces)
 	return err;
 }
 
-static bool is_empty(const struct heap_space *space)
+struct own_sum {
+	uint64_t nr, bytes;
+};
+
+static void add_own(void *context, const struct region *region)
 {
-	return (!space->heap || heap_nr_blocks(space->heap) == 0) &&
-	       (!space->regions || region_map_nr(space->regions) == 0);
+	struct own_sum *sum = context;
+
+	if (!region->is_own)
+		return;
+	sum->nr++;
+	sum->bytes += region->end - region->start;
+}
+
+bool heap_space_remove_empty(struct heap_spaces *spaces, struct heap_space *space)
+{
+	struct own_sum own = {0};
+
+	if (space->regions)
+		region_map_for_each_own(space->regions, add_own, &own);
+	if ((space->heap && heap_nr_blocks(space->heap)) ||
+	    (space->regions && region_map_nr(space->regions) > own.nr))
+		return false;
+	spaces->nr_gone_own += own.nr;
+	spaces->gone_own_bytes += own.bytes;
+	delete_space(spaces, space);
+	return true;
 }
 
 int heap_space_put(struct heap_spaces *spaces, struct heap_space *space)
@@ -217,8 +240,8 @@ int heap_space_put(struct heap_spaces *spaces, struct heap_space *space)
 	if (--space->nr_users > 0)
 		return 0;
 	err = heap_space_bury(space);
-	if (!err && is_empty(space))
-		delete_space(spaces, space);
+	if (!err)
+		heap_space_remove_empty(spaces, space);
 	return err;
 }
 
@@ -370,24 +393,10 @@ int heap_spaces_move_held(struct heap_spaces *spaces, struct heap_block **ret, s
 	return 0;
 }
 
-struct own_sum {
-	uint64_t nr, bytes;
-};
-
-static void add_own(void *context, const struct region *region)
-{
-	struct own_sum *sum = context;
-
-	if (!region->is_own)
-		return;
-	sum->nr++;
-	sum->bytes += region->end - region->start;
-}
-
 void heap_spaces_sum_own(const struct heap_spaces *spaces, uint64_t *ret_nr, uint64_t *ret_bytes)
 {
 	const struct heap_space *space = NULL;
-	struct own_sum sum = {0};
+	struct own_sum sum = {spaces->nr_gone_own, spaces->gone_own_bytes};
 
 	DL_FOREACH (spaces->all, space)
 		if (space->regions)

@@ -50,6 +50,8 @@ struct heap_spaces {
 	size_t limit_at; /* the value of @memory.bytes at which heap_spaces_limit() must check again
 			  */
 	uint64_t nr_forgotten; /* children that forgot what they inherited */
+	/* The allocators' own mappings in spaces that are gone. */
+	uint64_t nr_gone_own, gone_own_bytes;
 };
 
 void heap_spaces_deinit(struct heap_spaces *spaces);
@@ -88,8 +90,8 @@ int heap_space_regions(struct heap_space *space, struct region_map **ret);
 void heap_space_get(struct heap_space *space);
 
 /*
- * Removes a user. After the last one only held blocks that were not inherited remain, and the space
- * itself if it has any. @space is not the caller's any more. Returns 0 or -ENOMEM.
+ * Removes a user. After the last one only what heap_space_for_each() visits remains, and the space
+ * itself if there is any. @space is not the caller's any more. Returns 0 or -ENOMEM.
  */
 int heap_space_put(struct heap_spaces *spaces, struct heap_space *space);
 
@@ -118,6 +120,12 @@ static inline bool heap_space_may_end(const struct heap_space *space)
  * -ENOMEM.
  */
 int heap_space_bury(struct heap_space *space);
+
+/*
+ * Removes @space, which has gone through heap_space_bury(), if heap_space_for_each() would visit
+ * nothing. Returns whether it did.
+ */
+bool heap_space_remove_empty(struct heap_spaces *spaces, struct heap_space *space);
 
 /*
  * Lists all held blocks and all mappings of all spaces in the order of allocation, except inherited

@@ -18,18 +18,22 @@ static unsigned int hash_id(const struct process_table *table, pid_t id)
 	return (unsigned int)hash_words(&word, 1, table->seed);
 }
 
+static void destroy_thread(struct process_table *table, struct thread *thread)
+{
+	HASH_DEL(table->threads, thread);
+	free(thread->calls);
+	free(thread->resources);
+	mapping_call_destroy(thread->mapping_call);
+	free(thread);
+}
+
 void process_table_deinit(struct process_table *table)
 {
 	struct process *process, *next_process;
 	struct thread *thread, *next_thread;
 
-	HASH_ITER (hh, table->threads, thread, next_thread) {
-		HASH_DEL(table->threads, thread);
-		free(thread->calls);
-		free(thread->resources);
-		mapping_call_destroy(thread->mapping_call);
-		free(thread);
-	}
+	HASH_ITER (hh, table->threads, thread, next_thread)
+		destroy_thread(table, thread);
 	HASH_ITER (hh, table->processes, process, next_process) {
 		HASH_DEL(table->processes, process);
 		free(process);
@@ -112,6 +116,7 @@ static void revive(struct thread *thread, struct process *process)
 	DL_PREPEND2(process->threads, thread, prev_of_process, next_of_process);
 	thread->alive = true;
 	thread->is_new = false;
+	thread->ended_ns = 0;
 	thread->flushes_at_exit = thread->tid != process->pid;
 	process->nr_threads++;
 	process->ended_ns = 0;
@@ -172,6 +177,14 @@ int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, stru
 	list_active(table, thread);
 	*ret = thread;
 	return 0;
+}
+
+void process_table_remove_thread(struct process_table *table, struct thread *thread)
+{
+	DL_DELETE2(thread->process->threads, thread, prev_of_process, next_of_process);
+	if (table->last_thread == thread)
+		table->last_thread = NULL;
+	destroy_thread(table, thread);
 }
 
 int process_open_heap(struct process_table *table, struct process *process, struct heap **ret)

@@ -3,8 +3,9 @@
  * The processes and threads of a recording, each process with its address space (heap_space.h). A
  * process from before the recording appears with its first event.
  *
- * A process whose threads have all exited stays in the table, so that one thought dead by mistake
- * keeps its blocks. A fork that reuses its pid detaches its space.
+ * A process whose threads have all exited stays in the table while it holds anything, so that one
+ * thought dead by mistake keeps its blocks. A fork that reuses its pid detaches its space. Others
+ * stay until ended_tasks.h removes them.
  */
 #ifndef LEAKTOOLS_PARSER_PROCESS_TABLE_H
 #define LEAKTOOLS_PARSER_PROCESS_TABLE_H
@@ -52,6 +53,7 @@ struct thread {
 	bool is_new; /* created during the recording, and without an event so far */
 	bool is_active;
 	struct thread *next_active; /* in process_table.active */
+	uint64_t ended_ns;	    /* its exit; 0: not seen */
 	/*
 	 * True if glibc flushes its cache when it exits. It does not for the thread that runs
 	 * main() (2.36: sysdeps/nptl/libc_start_call_main.h), unless that is a fork of one with a
@@ -80,6 +82,7 @@ struct process_table {
 	struct thread *threads;
 	struct thread *last_thread; /* the last one asked for; the next event is often its own */
 	struct thread *active;	    /* asked for since process_table_take_active() */
+	size_t clear_at;	    /* private to ended_tasks.h */
 	struct heap_spaces spaces;
 };
 
@@ -92,6 +95,9 @@ int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, stru
 
 /* Takes a thread out of table->active. NULL: there is none. */
 struct thread *process_table_take_active(struct process_table *table);
+
+/* Removes a thread that has ended and is not in table->active. */
+void process_table_remove_thread(struct process_table *table, struct thread *thread);
 
 /* Find a known process or thread, or return NULL. */
 struct process *process_table_find(const struct process_table *table, pid_t pid);

@@ -161,8 +161,10 @@ static void write_point(FILE *out, const struct analysis *analysis,
 static void write_process_memory(FILE *out, const struct analysis *analysis,
 				 const struct memory_process *process)
 {
+	const char *comm = heap_tracker_comm_of(analysis->heaps, process->pid);
+
 	fprintf(out, "{\"pid\":%d,\"comm\":", process->pid);
-	json_write_string(out, heap_tracker_comm_of(analysis->heaps, process->pid));
+	json_write_string(out, *comm ? comm : process->comm);
 	fputs(",\"peak\":", out);
 	write_point(out, analysis, &process->peak);
 	fputs(",\"last\":", out);

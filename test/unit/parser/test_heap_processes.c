@@ -3,6 +3,7 @@
 #include "common/schema/look_state.h"
 #include "test/support/heap_feed_tests.h"
 
+#include <malloc.h>
 #include <sched.h>
 
 static void child_has_a_copy(void **state)
@@ -350,6 +351,82 @@ static void names_threads(void **state)
 	assert_string_equal(heap_tracker_comm_of(feed.tracker, 999), "");
 }
 
+static size_t memory_in_use(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* Half a second later. */
+static void feed_pause(void)
+{
+	feed.sequence += 50000000;
+}
+
+static void feed_child(pid_t child)
+{
+	feed_as(&feed, 100, 100);
+	feed_fork(&feed, child);
+	feed_as(&feed, child, child);
+	feed_malloc(&feed, 10, 0xb0);
+	feed_free(&feed, 0xb0);
+	feed_new_thread(&feed, child + 1);
+	feed_as(&feed, child, child + 1);
+	feed_malloc(&feed, 10, 0xb0);
+	feed_free(&feed, 0xb0);
+	feed_exit(&feed, child, child + 1);
+	feed_exit(&feed, child, child);
+}
+
+/* As those of a shell script or a server that runs for days. */
+static void ended_processes_and_threads_take_no_memory(void **state)
+{
+	enum { NR = 100000, KEEPER = 500, MISTAKEN = 600 };
+	size_t before = 0;
+
+	feed_comm(&feed, 100, 100, false, "main");
+	feed_malloc(&feed, 10, 0xa0);
+	/* A child that leaves a block behind, and one of its threads, too. */
+	feed_fork(&feed, KEEPER);
+	feed_as(&feed, KEEPER, KEEPER);
+	feed_malloc(&feed, 20, 0xa0 + 0x10);
+	feed_new_thread(&feed, KEEPER + 1);
+	feed_comm(&feed, KEEPER, KEEPER + 1, false, "worker");
+	feed_as(&feed, KEEPER, KEEPER + 1);
+	feed_malloc(&feed, 30, 0xa0 + 0x20);
+	feed_exit(&feed, KEEPER, KEEPER + 1);
+	feed_exit(&feed, KEEPER, KEEPER);
+	/* One that makes a mistake. */
+	feed_as(&feed, 100, 100);
+	feed_fork(&feed, MISTAKEN);
+	feed_comm(&feed, MISTAKEN, MISTAKEN, false, "mistaken");
+	feed_as(&feed, MISTAKEN, MISTAKEN);
+	feed_malloc(&feed, 10, 0xb0);
+	feed_free(&feed, 0xb0);
+	feed_free(&feed, 0xb0);
+	feed_exit(&feed, MISTAKEN, MISTAKEN);
+	for (pid_t i = 0; i < NR; i++) {
+		if (i % 1000 == 0)
+			feed_pause();
+		if (i == NR / 2)
+			before = memory_in_use();
+		feed_child(1000 + 2 * i);
+	}
+	/* 1 KB for each would be 50 MB. */
+	assert_true(memory_in_use() < before + 25000000);
+	assert_int_equal(feed_stats(&feed)->created_tasks, 2 * NR + 3);
+	assert_int_equal(feed_stats(&feed)->created_with_events, 2 * NR + 3);
+	feed_finish(&feed);
+	assert_int_equal(feed_only_anomaly(&feed)->kind, ANOMALY_DOUBLE_FREE);
+	assert_int_equal(feed_nr_held(&feed), 3);
+	assert_string_equal(heap_tracker_comm_of(feed.tracker, KEEPER + 1), "worker");
+	assert_string_equal(heap_tracker_process_name(feed.tracker, KEEPER, KEEPER), "main");
+	assert_string_equal(heap_tracker_comm_of(feed.tracker, MISTAKEN), "mistaken");
+	assert_true(heap_tracker_life(feed.tracker, KEEPER, UINT64_MAX).is_told);
+	assert_string_equal(heap_tracker_comm_of(feed.tracker, 1000), "");
+}
+
 static void feed_window(bool opens)
 {
 	const struct perf_sample sample = {.origin = feed_origin(&feed), .mark_number = opens};
@@ -410,6 +487,7 @@ int main(void)
 		TEST(killed_within_a_call),
 		TEST(exits_of_strangers),
 		TEST(names_threads),
+		TEST(ended_processes_and_threads_take_no_memory),
 		TEST(a_clone_between_windows_hides_no_block),
 	};
 

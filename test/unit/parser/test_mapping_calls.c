@@ -384,9 +384,18 @@ static void test_break(void **state)
 
 static void test_own(void **state)
 {
+	const struct perf_task_record exits[] = {
+		{.pid = 200, .tid = 200000, .origin = {.time_ns = 1}},
+		{.pid = 200, .tid = 200, .origin = {.time_ns = 1}},
+	};
 	struct feed feed;
 
 	feed_init(&feed);
+	/* Another process, which ends, but its own mappings count. */
+	enter(&feed, MMAP, 200000, (const uint64_t[5]){0, PAGE});
+	leave(&feed, MMAP, 200000, BASE, 1, MAPPING_IS_OWN);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(heap_tracker_exit(feed.tracker, &exits[i]), 0);
 	enter(&feed, MMAP, PID, (const uint64_t[5]){0, 10 * PAGE});
 	leave(&feed, MMAP, PID, BASE, 1, MAPPING_IS_OWN);
 	CALL(&feed, MMAP, PID, BASE + 20 * PAGE, 2, 0, 3 * PAGE);
@@ -398,8 +407,8 @@ static void test_own(void **state)
 	assert_held(&feed, 1, 3 * PAGE);
 	assert_null(site_stats_find(heap_tracker_sites(feed.tracker), 1));
 	assert_int_equal(heap_tracker_finish(feed.tracker), 0);
-	assert_int_equal(heap_tracker_stats(feed.tracker)->own_mappings, 3);
-	assert_int_equal(heap_tracker_stats(feed.tracker)->own_mapped_bytes, 12 * PAGE);
+	assert_int_equal(heap_tracker_stats(feed.tracker)->own_mappings, 4);
+	assert_int_equal(heap_tracker_stats(feed.tracker)->own_mapped_bytes, 13 * PAGE);
 	assert_held(&feed, 1, 3 * PAGE);
 	heap_tracker_destroy(feed.tracker);
 }
