@@ -5,7 +5,8 @@
  * their window closed. The first look shows that a block is in the sample. If none has come
  * FOLLOW_PATIENCE_NS after the window, there will be none.
  *
- * Memory: about 180 bytes for each block of the sample, and of the windows of that time. A block's
+ * Memory: about 180 bytes for each block that was ever in the sample and was not seen to end, also
+ * when leakrec looks at others instead, and for each one of the windows of that time. A block's
  * end is often seen before its first look: that alone would not tell that it is in the sample. So
  * its entry stays.
  */
