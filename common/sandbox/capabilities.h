@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 /* Not by libcap-ng, whose state is what will be applied. */
-static inline bool capabilities_may_bound(void)
+static inline bool capabilities_have(unsigned int capability)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 
 	return syscall(SYS_capget, &header, data) == 0 &&
-	       data[CAP_TO_INDEX(CAP_SETPCAP)].effective & CAP_TO_MASK(CAP_SETPCAP);
+	       data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
 }
 
 /*
@@ -26,7 +26,7 @@ static inline bool capabilities_may_bound(void)
  */
 static inline int capabilities_apply(void)
 {
-	if (capabilities_may_bound())
+	if (capabilities_have(CAP_SETPCAP))
 		(void)!capng_apply(CAPNG_SELECT_BOUNDS);
 	return capng_apply(CAPNG_SELECT_CAPS);
 }

@@ -235,7 +235,9 @@ int backpressure_create(const struct record_config *config, struct target_table 
 	uint64_t ring_bytes = (uint64_t)config->ring_pages * (uint64_t)getpagesize();
 	uint32_t sample_bytes = stack_sample_bytes(config, shared != NULL);
 	bool is_too_small = ring_bytes < MIN_SAMPLES_IN_RING * (uint64_t)sample_bytes;
-	bool holds = config->on_overload == OVERLOAD_HOLD;
+	bool wants = config->on_overload == OVERLOAD_HOLD;
+	bool may_continue = watchdog_may_continue(wants || (shared && !config->in_windows));
+	bool holds = wants && may_continue;
 	struct backpressure *backpressure;
 	int err;
 
@@ -261,6 +263,8 @@ int backpressure_create(const struct record_config *config, struct target_table 
 		/* The recording programs know how full the ring is; the others overestimate it. */
 		uint64_t limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
 
+		if (!may_continue)
+			target_table_forbid_stops(backpressure->table);
 		target_table_set_limit(backpressure->table, holds ? limit_bytes : 0);
 		if (holds && backpressure->is_system_wide)
 			target_table_prefer_fillers(backpressure->table, ring_bytes);
@@ -559,7 +563,7 @@ void backpressure_end_round(struct backpressure *backpressure, uint64_t most_dra
 
 	tell_consumed(backpressure);
 	if (backpressure->is_own_table && !backpressure->wants_round && !table->closed &&
-	    !table->overdue && most_drained_bytes > table->limit_bytes) {
+	    !table->forbidden && !table->overdue && most_drained_bytes > table->limit_bytes) {
 		stop_targets(backpressure);
 		backpressure->wants_round = true;
 		return;

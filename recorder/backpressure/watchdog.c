@@ -36,6 +36,17 @@
 #define LOOK_NS	      (LOOK_MS * 1000000ULL)
 #define WATCHDOG_NICE (-20)
 
+bool watchdog_may_continue(bool tells)
+{
+	bool ret = capabilities_have(CAP_KILL);
+
+	if (!ret && tells)
+		diag_warn("no process is stopped, because leakrec could not continue it without "
+			  "CAP_KILL: events may be lost, and first calls of children and in new "
+			  "files be missing; run leakrec as root, or give it CAP_KILL, too");
+	return ret;
+}
+
 /* Returns when the recorder has ended, or is about to. */
 static void wait_for_recorder(struct target_table *table, int recorder_fd)
 {
@@ -80,7 +91,8 @@ run_watchdog(struct target_table *table, int recorder_fd, int recorder_pidfd)
 	get_cpu_first();
 	target_table_note_watchdog(table, clock_now_ns());
 	capng_clear(CAPNG_SELECT_BOTH);
-	capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
+	if (watchdog_may_continue(false))
+		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
 	if (capabilities_apply() < 0 && geteuid() == 0)
 		diag_warn("the watchdog keeps its capabilities: they cannot be dropped");
 

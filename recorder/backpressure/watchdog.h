@@ -26,6 +26,13 @@ struct watchdog {
 };
 
 /*
+ * True if this process and its watchdog may continue any process. A program's stop asks for no
+ * rights, and a target may become another user's. Without that right, a warning says that none is
+ * stopped, if @tells.
+ */
+bool watchdog_may_continue(bool tells);
+
+/*
  * Starts the watchdog over @table, a shared mapping, and waits until it is ready. Call it while
  * this process has one thread and no events open: the watchdog keeps nothing open but its end of
  * the pair. Returns 0 or a negative errno.

@@ -526,10 +526,12 @@ ALWAYS_INLINE int hold_before_it_runs(void)
 
 	if (!target || !target->set_up)
 		return 0;
-	if (target_waits_for_events(target) && !shared.closed)
-		hold(target);
-	else
+	if (!target_waits_for_events(target) || shared.closed)
 		target->set_up = 0;
+	else if (shared.forbidden)
+		shared.missed = 1;
+	else
+		hold(target);
 	return 0;
 }
 

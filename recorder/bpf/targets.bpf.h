@@ -208,10 +208,10 @@ static inline __attribute__((always_inline)) struct target *target_to_hold(void)
 	return target ? target : add_target(tgid);
 }
 
-/* False while the watchdog could not end a stop in time. */
+/* False while the watchdog could not end a stop, or not in time. */
 static bool can_end_stops(void)
 {
-	if (shared.closed || shared.paused)
+	if (shared.closed || shared.paused || shared.forbidden)
 		return false;
 	if ((long long)(bpf_ktime_get_ns() - shared.watchdog_ns) < (long long)WATCHDOG_LATE_NS)
 		return true;

@@ -84,6 +84,11 @@ void target_table_close(struct target_table *table)
 	table->closed = 1;
 }
 
+void target_table_forbid_stops(struct target_table *table)
+{
+	table->forbidden = 1;
+}
+
 void target_table_pause(struct target_table *table, bool is_paused)
 {
 	__atomic_store_n(&table->paused, is_paused, __ATOMIC_SEQ_CST);
@@ -119,34 +124,36 @@ static bool is_same_process(const struct target_table *table, const struct targe
 /*
  * Sends @number to the process @tgid of @target, but to no later process of that id: the descriptor
  * is opened before the look, and never becomes another process's. There may be no descriptor left
- * for either. A process must not stay stopped for that.
+ * for either. A process must not stay stopped for that. Returns 0, also if the process is gone, or
+ * a negative errno.
  */
-static void send_signal(const struct target_table *table, const struct target *target,
-			unsigned long long tgid, int number)
+static int send_signal(const struct target_table *table, const struct target *target,
+		       unsigned long long tgid, int number)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, (pid_t)tgid, 0);
 	bool is_gone = fd < 0 && errno == ESRCH;
+	long failed;
 
 	if (is_gone || !is_same_process(table, target, tgid, number == SIGCONT))
-		return;
-	if (fd >= 0)
-		syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
-	else
-		kill((pid_t)tgid, number);
+		return 0;
+	failed = fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, number, NULL, 0)
+			 : kill((pid_t)tgid, number);
+	return failed && errno != ESRCH ? -errno : 0;
 }
 
 void target_table_stop(struct target_table *table, struct target *target)
 {
 	target->stopped_ns = clock_now_ns();
-	target->stopped = 1;
+	target->stopped = TARGET_STOPPED;
 	table->any_stopped = 1;
-	send_signal(table, target, target->tgid, SIGSTOP);
+	if (send_signal(table, target, target->tgid, SIGSTOP))
+		target->stopped = TARGET_RUNS;
 }
 
 bool target_table_has_stopped(struct target_table *table)
 {
 	for (struct target *target = NULL; (target = target_table_next(table, target));)
-		if (target->stopped)
+		if (target->stopped == TARGET_STOPPED)
 			return true;
 	return false;
 }
@@ -172,24 +179,39 @@ static bool is_debugged(const struct target_table *table, struct target *target)
 	return true;
 }
 
+/*
+ * SIGCONT is not permitted: programs stop processes without asking for rights. @stopped is the mark
+ * that it had.
+ */
+static void keep_mark(struct target_table *table, struct target *target, unsigned long long tgid,
+		      unsigned long long stopped)
+{
+	target_table_forbid_stops(table);
+	if (target->tgid != tgid)
+		return;
+	target->stopped = stopped == TARGET_STUCK_TOLD ? TARGET_STUCK_TOLD : TARGET_STUCK;
+	table->any_stopped = 1;
+}
+
 /* Continues @target if it is marked as stopped. */
 static void continue_target(struct target_table *table, struct target *target)
 {
-	unsigned long long tgid = target->tgid, now_ns = clock_now_ns();
+	unsigned long long tgid = target->tgid, stopped = target->stopped, now_ns = clock_now_ns();
 
-	if ((!target->stopped && !target->continuing) || !target_is_process(tgid))
+	if ((!stopped && !target->continuing) || !target_is_process(tgid))
 		return;
 	/*
 	 * The mark is cleared first: a stop after this marks the target again. A recorder that is
 	 * killed before it sends the signal leaves that to its watchdog.
 	 */
 	__atomic_store_n(&target->continuing, 1, __ATOMIC_SEQ_CST);
-	if (target->stopped && !target->set_up && now_ns > target->stopped_ns)
+	if (stopped == TARGET_STOPPED && !target->set_up && now_ns > target->stopped_ns)
 		target->paused_ns += now_ns - target->stopped_ns;
 	target->set_up = 0;
-	__atomic_store_n(&target->stopped, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&target->stopped, TARGET_RUNS, __ATOMIC_SEQ_CST);
 	if (!target->job_stopped) {
-		send_signal(table, target, tgid, SIGCONT);
+		if (send_signal(table, target, tgid, SIGCONT))
+			keep_mark(table, target, tgid, stopped);
 	} else if (target->kept == TARGET_NOT_KEPT) {
 		target->kept = TARGET_KEPT;
 		__atomic_store_n(&table->any_kept, 1, __ATOMIC_SEQ_CST);
@@ -209,7 +231,7 @@ static void continue_some(struct target_table *table, bool all, unsigned int lin
 
 		if (target->linked != linked)
 			continue;
-		if (target->stopped && !target->set_up)
+		if (target->stopped == TARGET_STOPPED && !target->set_up)
 			since_ns = target->stopped_ns;
 		if ((!all && target_waits(target)) ||
 		    (target->stopped && is_debugged(table, target))) {
@@ -264,6 +286,20 @@ pid_t target_table_next_kept(struct target_table *table, bool forgets)
 	return 0;
 }
 
+pid_t target_table_next_stuck(struct target_table *table)
+{
+	/* Nothing else would end the walk early. */
+	if (!table->forbidden)
+		return 0;
+	for (struct target *target = NULL; (target = target_table_next(table, target));) {
+		if (target->stopped != TARGET_STUCK)
+			continue;
+		target->stopped = TARGET_STUCK_TOLD;
+		return (pid_t)target->tgid;
+	}
+	return 0;
+}
+
 /* How long a stop of @target may last. */
 static uint64_t stop_limit_ns(const struct target_table *table, const struct target *target)
 {
@@ -282,7 +318,7 @@ void target_table_continue_overdue(struct target_table *table, uint64_t until_ns
 		bool set_up = target->set_up;
 		uint64_t limit_ns = stop_limit_ns(table, target);
 
-		if (!target->stopped || until_ns < target->stopped_ns + limit_ns ||
+		if (target->stopped != TARGET_STOPPED || until_ns < target->stopped_ns + limit_ns ||
 		    is_debugged(table, target))
 			continue;
 		/* Set this before it continues: it may be stopped again at once. */

@@ -57,6 +57,9 @@ void target_table_set_own_groups(struct target_table *table, pid_t session, pid_
 /* Nothing is stopped from now on. */
 void target_table_close(struct target_table *table);
 
+/* The same, but targets go on being recorded: it may not be permitted to continue them. */
+void target_table_forbid_stops(struct target_table *table);
+
 /* The same until it is called with false. Safe in signal handlers. */
 void target_table_pause(struct target_table *table, bool is_paused);
 
@@ -69,7 +72,7 @@ void target_table_note_watchdog(struct target_table *table, uint64_t now_ns);
  */
 void target_table_stop(struct target_table *table, struct target *target);
 
-/* True if a target is marked as stopped. */
+/* True if a target is marked as stopped, and it may be possible to continue it. */
 bool target_table_has_stopped(struct target_table *table);
 
 /*
@@ -91,6 +94,12 @@ bool target_table_consume_kept(struct target_table *table);
  * returned once for all time, or with @forgets once for each time that it was not continued.
  */
 pid_t target_table_next_kept(struct target_table *table, bool forgets);
+
+/*
+ * The process id of a target that stays stopped because SIGCONT is not permitted, each time another
+ * one's; 0: none is left. Nothing is stopped any more when there is one.
+ */
+pid_t target_table_next_stuck(struct target_table *table);
 
 /* Continues the targets whose stop would last too long if it went on until @until_ns. */
 void target_table_continue_overdue(struct target_table *table, uint64_t until_ns);

@@ -53,7 +53,7 @@
 
 struct target {
 	unsigned long long tgid;       /* 0: never used; TARGET_REMOVED, TARGET_CLAIMED */
-	unsigned long long stopped;    /* 1: stopped by the recorder or its programs */
+	unsigned long long stopped;    /* enum target_stop; programs set TARGET_STOPPED */
 	unsigned long long stopped_ns; /* CLOCK_MONOTONIC */
 	unsigned int linked;	       /* recorded through links (bpf_recorder.h) */
 	unsigned int forks;	       /* enum target_forks */
@@ -92,6 +92,14 @@ enum target_role {
 	TARGET_RECORDER, /* not recorded, and neither are its children */
 };
 
+/* Who is stopped by the recorder or its programs. */
+enum target_stop {
+	TARGET_RUNS,
+	TARGET_STOPPED,
+	TARGET_STUCK, /* SIGCONT is not permitted */
+	TARGET_STUCK_TOLD,
+};
+
 enum target_kept {
 	TARGET_NOT_KEPT,
 	TARGET_KEPT,
@@ -122,6 +130,7 @@ struct target_table {
 	unsigned int any_kept;	  /* some target may be TARGET_KEPT */
 	unsigned int closed;	  /* stop nothing any more */
 	unsigned int paused;	  /* the same, while Ctrl-Z has stopped the recorder */
+	unsigned int forbidden;	  /* the same: the recorder may not continue every process */
 	/*
 	 * The watchdog has ended a stop that took too long. Nothing is stopped for the same reason
 	 * until the recorder has drained its rings, or has done its set-up work.

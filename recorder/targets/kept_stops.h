@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tells of targets that leakrec does not continue after a stop of its own, because another process
- * has stopped them, too. On Linux 7.x, the program that would notice that this one has continued
- * them may have been skipped (backup_programs.h): only a person can know then.
+ * has stopped them, too, or because SIGCONT is not permitted. On Linux 7.x, the program that would
+ * notice that another process has continued them may have been skipped (backup_programs.h): only a
+ * person can know then.
  */
 #ifndef LEAKTOOLS_RECORDER_KEPT_STOPS_H
 #define LEAKTOOLS_RECORDER_KEPT_STOPS_H

@@ -109,16 +109,40 @@ teardown() {
 	grep -qE ': events were lost: a ring of 16 pages had no room for [0-9]+ events; (-m [0-9]+ has room|that is more)' leakrec.err
 }
 
-# bpf(2) is denied by taking the capabilities for it; for perf, CAP_PERFMON is enough.
-@test "overload: without BPF leakrec says so, and counts what it loses" {
+# without CAPABILITIES: leakrec lacks them, named as for setpriv, from now on.
+without() {
 	mkdir bin
 	cat >bin/leakrec <<-END
 		#!/bin/sh
-		exec setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin '$BIN/leakrec' "\$@"
+		exec setpriv --bounding-set $1 --inh-caps $1 '$BIN/leakrec' "\$@"
 	END
 	chmod +x bin/leakrec
 	ln -s "$BIN/leakparse" bin/
 	BIN=$PWD/bin
+}
+
+@test "overload: without CAP_KILL leakrec says so, and stops nothing" {
+	without -kill
+	start_reader
+	start_churn --threads 4 --children 2
+	attach -o - -m 16 --call-graph dwarf >pipe
+	grep -q ': no process is stopped, .* without CAP_KILL' leakrec.err || fail "$(cat leakrec.err)"
+	go_target
+	wait_until 60 has_made 200000
+	finish_churn
+	finish_leakrec
+	finish_reader
+	(($(end_line lost) > 0))
+	assert_equal "lost, by leakparse" "$(summary lost)" "$(end_line lost)"
+	assert_equal "SIGCONTs" "$(truth continued)" 0
+	! grep paused leakrec.err || fail "the target was held back"
+	grep -q ': a process continued before its child' leakrec.err || fail "$(cat leakrec.err)"
+	grep -q ' or more events lost' leakrec.err || fail "$(tail -n 1 leakrec.err)"
+}
+
+# bpf(2) is denied by taking the capabilities for it; for perf, CAP_PERFMON is enough.
+@test "overload: without BPF leakrec says so, and counts what it loses" {
+	without -bpf,-sys_admin
 	EVENTS_PER_MALLOC=2
 	start_reader
 	start_churn --threads 4

@@ -1,21 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Targets that stay stopped because another process has stopped them: when that is told. */
+/*
+ * Targets that stay stopped because another process has stopped them, or because leakrec may not
+ * continue them: when that is told.
+ */
+#include "common/clock.h"
 #include "common/proc/process_namespace.h"
 #include "recorder/target_table/target_table.h"
 #include "recorder/targets/kept_stops.h"
 
+#include <linux/capability.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 /* No process has such ids: PID_MAX_LIMIT is 2^22. */
 #define FIRST_PID  5000000
 #define NR_TARGETS 3
+#define NOBODY	   65534
 
 static struct target_table *table;
 static struct bpf_recorder recorder;
@@ -118,6 +129,111 @@ static void skips_of_other_programs_are_not_counted(void **state)
 	assert_string_equal(told_after_stop(0, NULL), " 0");
 }
 
+/* Gives up CAP_KILL for the moment, or takes it back. Returns false if it is not permitted. */
+static bool set_right_to_kill(bool has_right)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	struct __user_cap_data_struct *word = &data[CAP_TO_INDEX(CAP_KILL)];
+
+	assert_int_equal(syscall(SYS_capget, &header, data), 0);
+	if (!(word->permitted & CAP_TO_MASK(CAP_KILL)))
+		return false;
+	word->effective &= ~CAP_TO_MASK(CAP_KILL);
+	if (has_right)
+		word->effective |= CAP_TO_MASK(CAP_KILL);
+	return syscall(SYS_capset, &header, data) == 0;
+}
+
+/*
+ * A target, stopped, of another user, in a session of its own: within one, anybody may send
+ * SIGCONT.
+ */
+static struct target *stopped_target_of_nobody(pid_t *ret)
+{
+	struct target *target;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		setsid();
+		if (setresuid(NOBODY, NOBODY, NOBODY) == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			raise(SIGSTOP);
+		}
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	target = target_table_add(table, (unsigned int)pid);
+	assert_non_null(target);
+	target->stopped = TARGET_STOPPED;
+	target->stopped_ns = clock_now_ns();
+	*ret = pid;
+	return target;
+}
+
+static bool has_continued(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, WCONTINUED | WNOHANG) == pid && WIFCONTINUED(status);
+}
+
+static void who_may_not_be_continued_is_told_once_and_nothing_is_stopped(void **state)
+{
+	struct target *target;
+	pid_t pid;
+
+	if (geteuid() != 0 || !set_right_to_kill(true))
+		skip();
+	target = stopped_target_of_nobody(&pid);
+	*told = 0;
+	assert_true(set_right_to_kill(false));
+	target_table_continue_all(table);
+	assert_false(has_continued(pid));
+	assert_int_not_equal(target->stopped, TARGET_RUNS);
+	assert_int_not_equal(table->forbidden, 0);
+	kept_stops_tell(table, &recorder);
+	assert_string_not_equal(told, "");
+	/* It is tried again. Neither the output nor set-up work is too slow. */
+	*told = 0;
+	assert_int_equal(target_table_continue_ready(table), 0);
+	target_table_continue_overdue(table, UINT64_MAX);
+	kept_stops_tell(table, &recorder);
+	assert_string_equal(told, "");
+	assert_int_equal(table->overdue, 0);
+	/* The watchdog does not stay for that. */
+	assert_false(target_table_has_stopped(table));
+	assert_true(set_right_to_kill(true));
+	target_table_continue_ready(table);
+	assert_true(has_continued(pid));
+	assert_int_equal(target->stopped, TARGET_RUNS);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Without programs, leakrec stops targets itself. */
+static void who_may_not_be_stopped_has_no_mark(void **state)
+{
+	struct target *target;
+	pid_t pid;
+
+	if (geteuid() != 0 || !set_right_to_kill(true))
+		skip();
+	target = stopped_target_of_nobody(&pid);
+	target_table_continue_all(table);
+	assert_true(has_continued(pid));
+	assert_true(set_right_to_kill(false));
+	target_table_stop(table, target);
+	assert_true(set_right_to_kill(true));
+	assert_int_equal(target->stopped, TARGET_RUNS);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +241,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_is_told_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(all_ends_of_stops_count, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(skips_of_other_programs_are_not_counted, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			who_may_not_be_continued_is_told_once_and_nothing_is_stopped, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(who_may_not_be_stopped_has_no_mark, set_up,
 						tear_down),
 	};
 
