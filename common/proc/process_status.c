@@ -37,6 +37,13 @@ static int parse_effective_uid(const char *text, uid_t *ret)
 	return 0;
 }
 
+static uint64_t parse_signals(const char *text, const char *key)
+{
+	const char *mask = proc_file_find(text, key);
+
+	return mask ? strtoull(mask, NULL, 16) : 0;
+}
+
 int process_status_read(pid_t pid, struct process_status *ret)
 {
 	char text[PROC_FILE_STATUS_SIZE];
@@ -55,6 +62,7 @@ int process_status_read(pid_t pid, struct process_status *ret)
 	ret->own_pid = parse_own_pid(text);
 	if (ret->own_pid <= 0)
 		ret->own_pid = pid;
+	ret->pending_signals = parse_signals(text, "SigPnd:") | parse_signals(text, "ShdPnd:");
 	/* The kernel shows mm->exec_vm in two parts (task_mem(), fs/proc/task_mmu.c, 6.1). */
 	proc_file_number(text, "VmExe:", &exe_kib);
 	proc_file_number(text, "VmLib:", &library_kib);

@@ -11,7 +11,8 @@ struct process_status {
 	pid_t tracer;  /* 0: none */
 	pid_t own_pid; /* in the innermost of its PID namespaces */
 	uid_t effective_uid;
-	uint64_t code_bytes; /* mapped as code; 0: a kernel thread, or it is exiting */
+	uint64_t pending_signals; /* not delivered to this thread or the process yet; bit 0: 1 */
+	uint64_t code_bytes;	  /* mapped as code; 0: a kernel thread, or it is exiting */
 };
 
 /*

@@ -10,6 +10,8 @@
 #include "recorder/bpf/targets.bpf.h"
 
 #define SIGCONT	      18
+#define SIGTSTP	      20
+#define SIGTTOU	      22
 #define SI_KERNEL     0x80
 #define SEND_SIG_PRIV 1 /* include/linux/sched/signal.h: in place of a siginfo */
 
@@ -55,17 +57,24 @@ static bool is_debugged(struct task_struct *task)
 	return (ptrace & PT_PTRACED) && !(ptrace & PT_SEIZED);
 }
 
-/* Notes when another process stops or continues a target: backpressure must not undo that. */
+/*
+ * Notes when another process stops or continues a target: backpressure must not undo that. The
+ * target may handle SIGTSTP, SIGTTIN and SIGTTOU, so these are only noted to be looked for.
+ */
 static inline __attribute__((always_inline)) int note_signal(int sig, struct kernel_siginfo *info,
 							     struct task_struct *task, int result)
 {
 	struct target *target;
 
-	if (sig != SIGSTOP && sig != SIGCONT)
+	if (sig < SIGCONT || sig > SIGTTOU)
 		return 0;
 	target = find_target(BPF_CORE_READ(task, tgid));
 	if (!target)
 		return 0;
+	if (sig >= SIGTSTP) {
+		target->tty_stops = 1;
+		return 0;
+	}
 	if (sig == SIGSTOP && is_debugged(task)) {
 		target->debugged = 1;
 		return 0;

@@ -180,6 +180,38 @@ static bool is_debugged(const struct target_table *table, struct target *target)
 }
 
 /*
+ * Which of the stops that a process may handle wait for @target to be continued, as a mask. The
+ * kernel discards them when it is (prepare_signal(), kernel/signal.c, Linux 6.18). One that comes
+ * during the look is seen by a second one.
+ */
+static uint64_t waiting_stops(const struct target_table *table, struct target *target, pid_t pid)
+{
+	bool looks = __atomic_exchange_n(&target->tty_stops, 0, __ATOMIC_SEQ_CST) || table->blind;
+	struct process_status status = {0};
+
+	for (int i = 0; i < 2 && looks; i++) {
+		if (process_status_read(pid, &status))
+			return 0;
+		looks = __atomic_exchange_n(&target->tty_stops, 0, __ATOMIC_SEQ_CST);
+	}
+	return status.pending_signals;
+}
+
+/* Returns 0 or a negative errno. */
+static int send_continue(const struct target_table *table, struct target *target,
+			 unsigned long long tgid)
+{
+	static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+	uint64_t waiting = waiting_stops(table, target, (pid_t)tgid);
+	int err = send_signal(table, target, tgid, SIGCONT);
+
+	for (size_t i = 0; i < ARRAY_SIZE(stops) && !err; i++)
+		if (waiting & 1ULL << (stops[i] - 1))
+			send_signal(table, target, tgid, stops[i]);
+	return err;
+}
+
+/*
  * SIGCONT is not permitted: programs stop processes without asking for rights. @stopped is the mark
  * that it had.
  */
@@ -210,7 +242,7 @@ static void continue_target(struct target_table *table, struct target *target)
 	target->set_up = 0;
 	__atomic_store_n(&target->stopped, TARGET_RUNS, __ATOMIC_SEQ_CST);
 	if (!target->job_stopped) {
-		if (send_signal(table, target, tgid, SIGCONT))
+		if (send_continue(table, target, tgid))
 			keep_mark(table, target, tgid, stopped);
 	} else if (target->kept == TARGET_NOT_KEPT) {
 		target->kept = TARGET_KEPT;

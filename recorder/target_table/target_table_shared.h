@@ -58,6 +58,7 @@ struct target {
 	unsigned int linked;	       /* recorded through links (bpf_recorder.h) */
 	unsigned int forks;	       /* enum target_forks */
 	unsigned int job_stopped;      /* stopped by a SIGSTOP of another process: stays stopped */
+	unsigned int tty_stops;	       /* it may have got a SIGTSTP, SIGTTIN or SIGTTOU */
 	unsigned int kept;	       /* enum target_kept: not continued for job_stopped */
 	unsigned int continuing;       /* the mark is cleared, SIGCONT may not have been sent */
 	unsigned int role;	       /* enum target_role */

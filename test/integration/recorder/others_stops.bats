@@ -130,3 +130,33 @@ end_while_stopped() {
 	finish_reader
 	assert_all_recorded
 }
+
+# The kernel discards such a signal when leakrec continues the target. Its process group is not orphaned: bats is the
+# parent.
+@test "others' stops: SIGTSTP comes while leakrec has stopped the target" {
+	hold_back dwarf --own-group
+	kill -TSTP "$RECORDED_PID"
+	let_reader_go
+	# If leakrec has just continued it, it may be stopped again before the signal gets to it.
+	wait_until 60 stays_stopped
+	stays_stopped || fail "leakrec has let the target go on"
+	kill -CONT "$RECORDED_PID"
+	assert_runs
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+	assert_paused
+}
+
+@test "others' stops: the target handles SIGTSTP, which comes while leakrec has stopped it" {
+	hold_back dwarf --counts-tstp
+	kill -TSTP "$RECORDED_PID"
+	let_reader_go
+	assert_runs
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+	assert_equal "SIGTSTPs" "$(truth tstp)" 1
+}

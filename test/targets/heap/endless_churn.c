@@ -10,7 +10,8 @@
  * and frees nothing for them during the recording, and all events are exact.
  *
  * SIGUSR1 slows all of them down to 16,000 pairs in a second, for what needs no load; --resting
- * does so from the beginning.
+ * does so from the beginning. --own-group gives it a process group of its own; --counts-tstp counts
+ * SIGTSTP, which else stops it.
  *
  * --progress FILE: for each thread, the number of its pairs, 64 bytes apart, for a reader that
  * checks whether the threads run. After the room for MAX_THREADS and MAX_CHILDREN comes the number
@@ -39,7 +40,7 @@ struct churn_shared {
 	struct progress progress[MAX_THREADS + MAX_CHILDREN];
 	_Atomic long nr_long_stops;
 	_Atomic int stop, is_resting;
-	_Atomic long nr_done, nr_leaked, nr_continued;
+	_Atomic long nr_done, nr_leaked, nr_continued, nr_tstp;
 };
 
 static struct churn_shared *shared;
@@ -140,6 +141,8 @@ static void handle_signal(int signal)
 		atomic_store(&shared->stop, 1);
 	else if (signal == SIGUSR1)
 		atomic_store(&shared->is_resting, 1);
+	else if (signal == SIGTSTP)
+		atomic_fetch_add(&shared->nr_tstp, 1);
 	else
 		atomic_fetch_add(&shared->nr_continued, 1);
 }
@@ -164,12 +167,12 @@ static void share(const char *path)
 		truth_die("endless_churn: no shared memory\n");
 }
 
-static void handle_signals(void)
+static void handle_signals(bool counts_tstp)
 {
 	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
 
 	if (sigaction(SIGTERM, &action, NULL) || sigaction(SIGCONT, &action, NULL) ||
-	    sigaction(SIGUSR1, &action, NULL))
+	    sigaction(SIGUSR1, &action, NULL) || (counts_tstp && sigaction(SIGTSTP, &action, NULL)))
 		truth_die("endless_churn: cannot handle signals\n");
 }
 
@@ -220,6 +223,7 @@ static void count(long nr_runners)
 	truth_count(TRUTH_FREES, nr_pairs);
 	truth_count_held(3072, leaked);
 	truth_tell("continued", atomic_load(&shared->nr_continued));
+	truth_tell("tstp", atomic_load(&shared->nr_tstp));
 }
 
 int main(int argc, char **argv)
@@ -237,7 +241,9 @@ int main(int argc, char **argv)
 	first_pid = getpid();
 	share(progress_path(argc, argv));
 	atomic_store(&shared->is_resting, truth_flag(argc, argv, "--resting"));
-	handle_signals();
+	handle_signals(truth_flag(argc, argv, "--counts-tstp"));
+	if (truth_flag(argc, argv, "--own-group"))
+		setpgid(0, 0);
 	pthread_barrier_init(&go, NULL, (unsigned int)nr_threads + 1);
 	for (long i = 0; i < nr_threads; i++)
 		truth_thread_start(&threads[i], run_thread, &shared->progress[i]);

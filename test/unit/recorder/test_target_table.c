@@ -336,6 +336,52 @@ static void stops_by_others_stay(void **state)
 	end_child(pid);
 }
 
+static uint64_t start_time(pid_t pid)
+{
+	struct process_stat status;
+
+	assert_int_equal(process_stat_read(pid, &status), 0);
+	return status.start_time_ticks;
+}
+
+/* True if the child @pid stops by @number, for which nobody has to wait a minute. */
+static bool is_stopped_by(pid_t pid, int number)
+{
+	int status = 0;
+
+	for (int i = 0; i < 6000 && waitpid(pid, &status, WUNTRACED | WNOHANG) == 0; i++)
+		usleep(10000);
+	return WIFSTOPPED(status) && WSTOPSIG(status) == number;
+}
+
+/* The kernel discards them at SIGCONT. */
+static void stops_that_may_be_handled_are_sent_again(void **state)
+{
+	struct target_table *table = *state;
+	pid_t pid;
+	struct target *target = stopped_child(table, &pid);
+
+	/* In an orphaned group they would not stop it. */
+	assert_int_equal(setpgid(pid, pid), 0);
+	kill(pid, SIGTSTP);
+	target->tty_stops = 1;
+	target_table_continue_all(table);
+	assert_true(is_stopped_by(pid, SIGTSTP));
+	/* Once only. */
+	target->stopped = 1;
+	target_table_continue_all(table);
+	assert_true(has_continued(pid));
+	/* Without programs, it is not known who got some. */
+	target_table_set_blind(table);
+	target_set_start_time(target, start_time(pid));
+	target_table_stop(table, target);
+	assert_true(is_stopped_by(pid, SIGSTOP));
+	kill(pid, SIGTTIN);
+	target_table_continue_all(table);
+	assert_true(is_stopped_by(pid, SIGTTIN));
+	end_child(pid);
+}
+
 /* A child with the id @pid that only waits. */
 static pid_t child_with_id(pid_t pid)
 {
@@ -349,14 +395,6 @@ static pid_t child_with_id(pid_t pid)
 	if (child == 0)
 		wait_forever();
 	return child;
-}
-
-static uint64_t start_time(pid_t pid)
-{
-	struct process_stat status;
-
-	assert_int_equal(process_stat_read(pid, &status), 0);
-	return status.start_time_ticks;
 }
 
 /*
@@ -503,6 +541,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_fills_the_rings_for_long_is_told, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(stops_by_others_stay, setup, teardown),
+		cmocka_unit_test_setup_teardown(stops_that_may_be_handled_are_sent_again, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_later_process_of_the_id_gets_no_signal, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_process_is_continued_without_descriptors, setup,
