@@ -501,8 +501,8 @@ ALWAYS_INLINE int note_fork(struct task_struct *task, unsigned long clone_flags)
 		target->forks = TARGET_FORKS_WANTED;
 	if (may_hold_fork(target) && !is_exempt(task)) {
 		hold_child(child, task);
-		target->set_up = 1;
-		hold(target);
+		if (!hold_for_set_up(target))
+			shared.missed = 1;
 	} else {
 		shared.missed = 1;
 		shared.any_stopped = 1;
@@ -528,10 +528,8 @@ ALWAYS_INLINE int hold_before_it_runs(void)
 		return 0;
 	if (!target_waits_for_events(target) || shared.closed)
 		target->set_up = 0;
-	else if (shared.forbidden)
+	else if (shared.forbidden || !hold(target))
 		shared.missed = 1;
-	else
-		hold(target);
 	return 0;
 }
 
@@ -567,12 +565,8 @@ ALWAYS_INLINE int note_exec(struct task_struct *task, int old_tid)
 		return 0;
 	target->forks = TARGET_FORKS_WANTED;
 	/* Events that are wanted by now are opened before the recording begins. */
-	if (recording && may_hold_fork(target)) {
-		target->set_up = 1;
-		hold(target);
-	} else if (recording) {
+	if (recording && !(may_hold_fork(target) && hold_for_set_up(target)))
 		shared.missed = 1;
-	}
 	shared.any_stopped = 1;
 	wake_recorder();
 	return 0;

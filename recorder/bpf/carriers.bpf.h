@@ -80,10 +80,8 @@ ALWAYS_INLINE void want_carriers(struct target *target, unsigned int tid)
 		return;
 	target->newest_thread = tid;
 	target->forks = TARGET_FORKS_WANTED;
-	if (recording && !has_enough_stops(target) && may_hold_fork(target)) {
-		target->set_up = 1;
-		hold(target);
-	}
+	if (recording && !has_enough_stops(target) && may_hold_fork(target))
+		hold_for_set_up(target);
 	shared.any_stopped = 1;
 	wake_recorder();
 }

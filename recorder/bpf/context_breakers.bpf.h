@@ -110,8 +110,7 @@ int BPF_PROG(before_clone, struct kernel_clone_args *args)
 	/* Mark before the recorder can answer: its answer continues marked processes. */
 	if (target) {
 		target->forks = TARGET_FORKS_WANTED;
-		target->set_up = 1;
-		hold(target);
+		hold_for_set_up(target);
 	}
 	/* The request failed, so the recorder would not continue the process. */
 	if (!request_breaker(state) && target)

@@ -232,10 +232,7 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 	shared.any_mapped = 1;
 	if (in_windows) {
 		/* It is recorded from the next window on: nothing waits for that. */
-	} else if (may_hold_for_set_up() && target_to_hold()) {
-		target->set_up = 1;
-		hold(target);
-	} else {
+	} else if (!(may_hold_for_set_up() && target_to_hold() && hold_for_set_up(target))) {
 		/* Something is missing if such a file turns out to be an allocator. */
 		shared.files_unheld = 1;
 	}

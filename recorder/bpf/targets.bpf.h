@@ -294,14 +294,29 @@ static __attribute__((unused)) bool may_hold_for_set_up(void)
  * second signal to the process has no effect while the first is pending, that is, while the thread
  * that it went to is preempted on its way to user space. The next thread on that CPU would then run
  * for its whole time slice.
+ *
+ * Returns false if the signal could not be sent. Where a program cannot be preempted, an interrupt
+ * sends it (a thread with PREEMPT_RT), and until then the CPU takes no other one: see
+ * bpf_send_signal_common() (kernel/trace/bpf_trace.c, Linux 6.18). The mark stays: it may be that
+ * of another thread's stop by now. To continue a process that was not stopped does no harm.
  */
-static __attribute__((unused)) void hold(struct target *target)
+static __attribute__((unused)) bool hold(struct target *target)
 {
+	bool is_sent;
+
 	target->stopped_ns = bpf_ktime_get_ns();
 	__sync_lock_test_and_set(&target->stopped, 1);
-	bpf_send_signal_thread(SIGSTOP);
+	is_sent = bpf_send_signal_thread(SIGSTOP) == 0;
 	target->stopped = 1;
 	shared.any_stopped = 1;
+	return is_sent;
+}
+
+/* The same, until set-up work is done. */
+static __attribute__((unused)) bool hold_for_set_up(struct target *target)
+{
+	target->set_up = 1;
+	return hold(target);
 }
 
 /* Stops the current process if it may be stopped because a ring holds @filled_bytes. */
