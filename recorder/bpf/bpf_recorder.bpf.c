@@ -452,24 +452,10 @@ ALWAYS_INLINE bool has_own_breakpoints(const struct target *target)
 }
 
 /*
- * Has @task, the first thread of @target, stop before it runs: by a signal, or in child_begins().
- */
-ALWAYS_INLINE void hold_child(struct target *target, struct task_struct *task)
-{
-	target->set_up = 1;
-	if (!can_signal_tasks)
-		return;
-	target->stopped_ns = bpf_ktime_get_ns();
-	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
-	/* After the signal: a target that gets continued must have been stopped. */
-	target->stopped = 1;
-}
-
-/*
  * When a linked process forks for the first time, stops the child before it runs, until it has
  * events, and the parent has events for the next child to inherit (fork_follow.h). Stops the
- * parent, too: if it ended, the kernel would send SIGHUP to the stopped orphan. Where no child
- * inherits events, without links or of a parent with many threads, this happens at each fork.
+ * parent, too, and first: if it ended, the kernel would send SIGHUP to the stopped orphan. Where no
+ * child inherits events, without links or of a parent with many threads, this happens at each fork.
  */
 ALWAYS_INLINE int note_fork(struct task_struct *task, unsigned long clone_flags)
 {
@@ -499,10 +485,9 @@ ALWAYS_INLINE int note_fork(struct task_struct *task, unsigned long clone_flags)
 	/* While the recorder opens the parent's events, the parent waits for these anyway. */
 	if (by_events || target->forks == TARGET_FORKS_UNSEEN)
 		target->forks = TARGET_FORKS_WANTED;
-	if (may_hold_fork(target) && !is_exempt(task)) {
-		hold_child(child, task);
-		if (!hold_for_set_up(target))
-			shared.missed = 1;
+	if (may_hold_fork(target) && !is_exempt(task) && hold_for_set_up(target)) {
+		/* For child_is_made() or child_begins(). */
+		child->set_up = 1;
 	} else {
 		shared.missed = 1;
 		shared.any_stopped = 1;
@@ -516,7 +501,34 @@ PROGRAM_WITH_BACKUPS("tp_btf/task_newtask", after_fork,
 		     (task, clone_flags))
 
 /*
- * Stops a child that waits for events and could not be sent a signal. A new task calls this
+ * Stops a child that waits for events, before it is woken: kernel_clone(), kernel/fork.c (Linux
+ * 6.18). At the tracepoint of after_fork(), the signal for its parent could prevent a second one:
+ * see hold().
+ */
+ALWAYS_INLINE int hold_child(struct task_struct *task)
+{
+	struct target *target = recording && task->pid == task->tgid ? find_target(task->tgid) : 0;
+
+	if (!must_be_held(target) || target->stopped)
+		return 0;
+	target->stopped_ns = bpf_ktime_get_ns();
+	if (bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0)) {
+		target->set_up = 0;
+		shared.missed = 1;
+		return 0;
+	}
+	/* After the signal: a target that gets continued must have been stopped. */
+	target->stopped = 1;
+	shared.any_stopped = 1;
+	wake_recorder();
+	return 0;
+}
+
+PROGRAM_WITH_BACKUPS("tp_btf/sched_process_fork", child_is_made,
+		     (struct task_struct * parent, struct task_struct *task), hold_child, (task))
+
+/*
+ * Stops a child that waits for events and cannot be sent a signal. A new task calls this
  * function just before it returns to user space for the first time: schedule_tail(),
  * kernel/sched/core.c (Linux 5.15 to 7.3).
  */
@@ -524,11 +536,7 @@ ALWAYS_INLINE int hold_before_it_runs(void)
 {
 	struct target *target = recording ? current_target() : 0;
 
-	if (!target || !target->set_up)
-		return 0;
-	if (!target_waits_for_events(target) || shared.closed)
-		target->set_up = 0;
-	else if (shared.forbidden || !hold(target))
+	if (must_be_held(target) && !hold(target))
 		shared.missed = 1;
 	return 0;
 }

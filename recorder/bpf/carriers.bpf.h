@@ -86,4 +86,18 @@ ALWAYS_INLINE void want_carriers(struct target *target, unsigned int tid)
 	wake_recorder();
 }
 
+/* True if @target, a new process, has to be stopped before it runs. */
+ALWAYS_INLINE bool must_be_held(struct target *target)
+{
+	if (!target || !target->set_up)
+		return false;
+	if (target_waits_for_events(target) && !shared.closed) {
+		if (!shared.forbidden)
+			return true;
+		shared.missed = 1;
+	}
+	target->set_up = 0;
+	return false;
+}
+
 #endif

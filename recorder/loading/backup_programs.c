@@ -23,6 +23,7 @@ static const struct {
 	{"after_file_fault", SKIP_COSTS_FILES},
 	{"map_pages_begins", SKIP_COSTS_FILES},
 	{"file_fault_begins", SKIP_COSTS_FILES},
+	{"child_is_made", SKIP_COSTS_SET_UP},
 	{"child_begins", SKIP_COSTS_SET_UP},
 	{"after_fork", SKIP_COSTS_SET_UP},
 	{"after_exec", SKIP_COSTS_SET_UP},

@@ -71,6 +71,7 @@ static void configure_way(struct bpf_recorder_bpf *bpf, enum record_by by)
 	bpf->rodata->by_events = by == RECORD_BY_SINGLE;
 	bpf->rodata->can_cast = by != RECORD_BY_SINGLE || kernel_has("bpf_rdonly_cast");
 	bpf->rodata->can_signal_tasks = with_sessions || kernel_has("bpf_send_signal_task");
+	bpf_program__set_autoload(bpf->progs.child_is_made, bpf->rodata->can_signal_tasks);
 	bpf_program__set_autoload(bpf->progs.child_begins, !bpf->rodata->can_signal_tasks);
 	bpf_program__set_autoload(bpf->progs.linked_call, with_sessions);
 	bpf_program__set_autoload(bpf->progs.carrier_ends,
