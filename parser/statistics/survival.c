@@ -63,12 +63,12 @@ static void weigh(struct survival *survival)
 }
 
 /*
- * Hill's estimator over the longest lifetimes: the square root of the number of all, at least
+ * Hill's estimator over the longest lifetimes: the square root of @nr_deaths, at least
  * MIN_TAIL_DEATHS, rounded up to whole buckets. A death is a block that was freed.
  */
-static void fit_tail(struct survival *survival)
+static void fit_tail(struct survival *survival, double nr_deaths)
 {
-	double wanted = fmax(MIN_TAIL_DEATHS, ceil(sqrt((double)survival->site->frees)));
+	double wanted = fmax(MIN_TAIL_DEATHS, ceil(sqrt(nr_deaths)));
 	double nr = 0, log_sum = 0, squares = 0, weight = 0;
 	unsigned int tail = LIFETIME_BUCKETS;
 
@@ -112,7 +112,7 @@ void survival_init(struct survival *survival, const struct site *site, uint64_t 
 	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++)
 		survival->ended[i] = lifetime_sketch_count(&site->history->lifetimes, i);
 	weigh(survival);
-	fit_tail(survival);
+	fit_tail(survival, (double)site->frees);
 }
 
 /*
@@ -144,22 +144,31 @@ void survival_init_windows(struct survival *survival, const struct site *site, c
 	static const struct site_windows none;
 	const struct site_windows *windows =
 		site->history->windows ? site->history->windows : &none;
-	double left[LIFETIME_BUCKETS];
+	double left[LIFETIME_BUCKETS], outlived = 0;
 
 	memset(survival, 0, sizeof(*survival));
 	survival->site = site;
 	survival->in_windows = true;
+	for (unsigned int i = 0; i < SITE_PERIODS; i++)
+		outlived += windows->followed[i];
 	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++) {
 		survival->ended[i] = lifetime_sketch_count(&site->history->lifetimes, i);
 		left[i] = (double)lifetime_sketch_count(&windows->unobserved, i) + held[i];
+		outlived -= held[i];
 		if (has_in_flight) {
+			outlived -= lifetime_sketch_count(&windows->in_flight, i);
 			survival->ended[i] -= lifetime_sketch_count(&windows->in_flight, i);
 			left[i] += lifetime_sketch_count(&windows->in_flight_at_close, i);
 		}
 		survival->allocations += survival->ended[i] + left[i];
 	}
 	estimate(survival, left);
-	fit_tail(survival);
+	/*
+	 * Looks prove ends late. Where windows see so many short lives that their root is the
+	 * number of these ends, the longest lives would be of both kinds, with nothing in between,
+	 * and the tail would seem to have no end.
+	 */
+	fit_tail(survival, outlived >= MIN_TAIL_DEATHS ? outlived : (double)survival->site->frees);
 }
 
 double survival_quantile(const struct survival *survival, double quantile)

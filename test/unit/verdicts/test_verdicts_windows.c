@@ -7,6 +7,8 @@
 #include "parser/windows/observed_time.h"
 #include "test/support/judged_program.h"
 
+#include <math.h>
+
 #define WINDOW_NS (SECOND / 50)
 
 static struct observed_time windows;
@@ -269,6 +271,28 @@ static void add_sampled(uint32_t stack_id, uint64_t time_ns, size_t nr_others)
 }
 
 /*
+ * Of 4,000 blocks that live for up to 60 us, 60 are in use when their windows close. Looks prove
+ * their ends a second later: as many as the root of all. Another one stays in each second window.
+ */
+static void late_proofs_hide_no_leak(void **state)
+{
+	for (uint64_t i = 0; i < 100; i++) {
+		uint64_t open_ns = START + i * SECOND;
+
+		for (uint64_t k = 0; k < 40; k++)
+			add(1, 1, 1000, (double)(open_ns + k * 100000 - START) / (double)SECOND,
+			    1e-6 * pow(60, (double)(k * 100 + i) / 4000));
+		if (i % 5 < 3)
+			add_gone(open_ns + WINDOW_NS);
+		if (i % 2)
+			add_sampled(1, open_ns + WINDOW_NS / 100 * (i * 37 % 100), 0);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 20, 30);
+}
+
+/*
  * Three blocks do not tell that some were in flight, those of 100 stacks do. A tenth are older. Of
  * each second stack a quarter is in the sample.
  */
@@ -386,6 +410,7 @@ int main(void)
 		WINDOWED(what_is_in_flight_is_no_growth),
 		WINDOWED(what_is_in_flight_hides_no_leak),
 		WINDOWED(ends_in_flight_hide_no_leak),
+		WINDOWED(late_proofs_hide_no_leak),
 		WINDOWED(what_is_in_flight_of_a_cause_is_no_amount_of_its_stacks),
 		WINDOWED(a_quiet_time_hides_no_leak),
 		WINDOWED(one_block_in_flight_is_not_overdue),
