@@ -15,6 +15,7 @@
 #define MIN_BINS	 4	/* bins with arrivals */
 #define MIN_TREND	 (-2.5) /* in standard deviations; below it, arrivals decline */
 #define MIN_RATIO	 0.6	/* later half to earlier half; above it, no decline */
+#define MAX_UNEQUAL	 2	/* parts differ by so many standard deviations */
 #define MIN_STOP	 0.05	/* share of the window */
 #define MIN_CHANCE	 0.01	/* chance of such a pause at the end, if arrivals go on */
 #define MIN_WINDOW	 0.05	/* share of the time; a younger growth cannot be judged */
@@ -196,11 +197,26 @@ static struct window from_first(const struct window *window)
 	return cut(window, window->arrivals[0].time_s);
 }
 
+/*
+ * True if as many came in the earlier half as in the later one, as far as can be told, from the
+ * begin on and without more at a start. Then all of them tell the rate better.
+ */
+static bool is_even(const struct window *all, size_t nr_earlier)
+{
+	double start_s = all->start_s + START_SHARE * (all->end_s - all->start_s);
+	double nr = (double)all->nr, nr_at_start = nr - (double)cut(all, start_s).nr;
+
+	return from_first(all).start_s <= all->start_s &&
+	       fabs(nr - 2 * (double)nr_earlier) <= MAX_UNEQUAL * sqrt(nr * dispersion_of(all)) &&
+	       nr_at_start - START_SHARE * nr <= MAX_UNEQUAL * sqrt(START_SHARE * nr);
+}
+
 enum growth_pattern growth_fit(const struct arrival *arrivals, size_t nr, double start_s,
 			       double end_s, struct growth_rate *ret)
 {
 	struct window all = {arrivals, nr, start_s, end_s}, recent, began;
 	double width_s = end_s - start_s, nearly_last_s;
+	struct growth_rate whole;
 	size_t skipped = (size_t)((1 - NEARLY_ALL) / 2 * (double)nr);
 
 	*ret = (struct growth_rate){0};
@@ -209,8 +225,11 @@ enum growth_pattern growth_fit(const struct arrival *arrivals, size_t nr, double
 	recent = cut(&all, start_s + width_s / 2);
 	began = from_first(&recent);
 	if (began.end_s - began.start_s >= MIN_WINDOW * width_s &&
-	    is_steady(&began, nr - recent.nr, ret))
+	    is_steady(&began, nr - recent.nr, ret)) {
+		if (is_even(&all, nr - recent.nr) && is_steady(&all, 0, &whole))
+			*ret = whole;
 		return GROWTH_STEADY;
+	}
 	began = from_first(&all);
 	if (began.end_s - began.start_s >= MIN_WINDOW * width_s && is_steady(&began, 0, ret))
 		return GROWTH_STEADY;

@@ -35,6 +35,42 @@ static void steady(void **state)
 	assert_int_equal(even(7, 0, 1000), GROWTH_STEADY);
 }
 
+/* From 0 to 1. */
+static double draw(uint64_t *seed)
+{
+	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return ((double)(*seed >> 11) + 0.5) / (double)(UINT64_C(1) << 53);
+}
+
+/* Half of the blocks would tell the rate in four of five cases. */
+static void all_blocks_tell_the_rate(void **state)
+{
+	size_t nr_steady = 0, nr_near = 0;
+	uint64_t seed = 1;
+
+	for (size_t i = 0; i < 1000; i++) {
+		size_t nr = 0;
+
+		for (double at_s = 0; (at_s -= log(draw(&seed)) * 1000 / 54) < 1000;)
+			arrivals[nr++] = (struct arrival){at_s, 100};
+		if (growth_fit(arrivals, nr, 0, 1000, &rate) != GROWTH_STEADY)
+			continue;
+		nr_steady++;
+		nr_near += fabs(rate.blocks_per_s / 0.054 - 1) <= 0.25;
+	}
+	assert_true(nr_steady >= 990);
+	assert_true((double)nr_near >= 0.87 * (double)nr_steady);
+}
+
+/* Three blocks a second, then one. */
+static void what_has_slowed_down_has_the_later_rate(void **state)
+{
+	for (size_t i = 0; i < 400; i++)
+		arrivals[i] = (struct arrival){i < 300 ? (double)i / 3 : (double)i - 200, 100};
+	assert_int_equal(growth_fit(arrivals, 400, 0, 200, &rate), GROWTH_STEADY);
+	assert_true(fabs(rate.blocks_per_s - 1) < 0.02);
+}
+
 static void that_began_late(void **state)
 {
 	assert_int_equal(even(200, 800, 1000), GROWTH_STEADY);
@@ -64,6 +100,17 @@ static void a_slow_leak_after_a_start(void **state)
 		arrivals[nr++] = (struct arrival){10 + 9.9 * (double)i, 10};
 	assert_int_equal(growth_fit(arrivals, nr, 0, 1000, &rate), GROWTH_STEADY);
 	assert_true(fabs(rate.blocks_per_s - 0.1) < 0.02);
+}
+
+/* 8 blocks at the start are no part of a rate, even if that differs from it by chance only. */
+static void a_slow_leak_after_a_small_start(void **state)
+{
+	for (size_t i = 0; i < 8; i++)
+		arrivals[i] = (struct arrival){0.01 * (double)i, 10};
+	for (size_t i = 0; i < 22; i++)
+		arrivals[8 + i] = (struct arrival){20 + 45 * (double)i, 10};
+	assert_int_equal(growth_fit(arrivals, 30, 0, 1000, &rate), GROWTH_STEADY);
+	assert_true(fabs(rate.blocks_per_s - 0.022) < 0.002);
 }
 
 static void clumps_make_the_error_larger(void **state)
@@ -168,9 +215,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steady),
+		cmocka_unit_test(all_blocks_tell_the_rate),
+		cmocka_unit_test(what_has_slowed_down_has_the_later_rate),
 		cmocka_unit_test(that_began_late),
 		cmocka_unit_test(that_ended),
 		cmocka_unit_test(a_slow_leak_after_a_start),
+		cmocka_unit_test(a_slow_leak_after_a_small_start),
 		cmocka_unit_test(clumps_make_the_error_larger),
 		cmocka_unit_test(time_that_is_none),
 		cmocka_unit_test(opportunities),
