@@ -74,31 +74,34 @@ static void note_moment(const struct judge *judge, const struct site_verdict *ve
  * Of some blocks the looks are too few to show that they are of a suspect's age: leakrec looks at
  * no more than LOOKS_MAX blocks, so newer ones take the place of others. They are suspects as often
  * as the blocks are of which more is known. Returns by how much that raises the number of suspects.
+ * Young blocks do not count: most of those that end do so before their first look, so that they
+ * were never among the few.
  */
 static double few_looks_factor(const struct judge *judge, const struct site *site,
 			       double min_age_ns, const struct fit *fit)
 {
 	const struct site_windows *windows = site->history ? site->history->windows : NULL;
-	double few = 0, known = 0, held = 0, followed = 0;
+	double few = 0, known = 0, ended = 0;
 
 	for (size_t i = 0; i < judge->nr; i++) {
 		const struct heap_block *block = block_at(judge, i);
 		const struct sure_age *sure = &judge->sure.of[block - judge->input->held];
 
-		held += sure->is_followed;
-		if (arrival_s(judge, block->allocated.time_ns) > fit->end_s)
+		ended -= sure->is_followed;
+		if (judge_is_young(judge, block) ||
+		    arrival_s(judge, block->allocated.time_ns) > fit->end_s)
 			continue;
-		if (sure->may_stay && !judge_is_in_flight(judge, block) &&
-		    !is_suspect(judge, block, min_age_ns))
+		if (sure->may_stay && !is_suspect(judge, block, min_age_ns))
 			few++;
 		else
 			known++;
 	}
-	for (size_t i = 0; windows && i < SITE_PERIODS; i++)
-		followed += windows->followed[i];
 	/* What was followed and is not held has ended. */
-	known += fmax(0, followed - held);
-	return 1 + few / fmax(1, known);
+	for (size_t i = 0; windows && i < SITE_PERIODS; i++)
+		ended += windows->followed[i];
+	if (windows)
+		ended -= (double)lifetime_sketch_total(&windows->in_flight);
+	return 1 + few / fmax(1, known + fmax(0, ended));
 }
 
 /*

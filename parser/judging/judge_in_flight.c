@@ -63,12 +63,16 @@ void judge_find_in_flight(struct judge *judge)
 	judge->has_in_flight = (sum / (double)nr - 0.5) * sqrt(12 * (double)nr) < MIN_LAPLACE;
 }
 
-bool judge_is_in_flight(const struct judge *judge, const struct heap_block *block)
+bool judge_is_young(const struct judge *judge, const struct heap_block *block)
 {
 	const struct sure_age *sure = sure_age_of(judge, block);
 
-	return judge->has_in_flight && sure->closed_ns != UINT64_MAX &&
-	       age_at_close_ns(sure, block) < span_ns(sure) / 2;
+	return sure->closed_ns != UINT64_MAX && age_at_close_ns(sure, block) < span_ns(sure) / 2;
+}
+
+bool judge_is_in_flight(const struct judge *judge, const struct heap_block *block)
+{
+	return judge->has_in_flight && judge_is_young(judge, block);
 }
 
 bool judge_outlived_flight(const struct judge *judge, const struct heap_block *block,

@@ -72,7 +72,9 @@ void judge_certainty_of(const struct judge *judge, struct site_verdict *verdict)
 
 /* Decides whether some of the blocks that seem to stay were in flight when their window closed. */
 void judge_find_in_flight(struct judge *judge);
-/* True if the block may have been. */
+/* True if the block is so young when its window closes that it may be in flight. */
+bool judge_is_young(const struct judge *judge, const struct heap_block *block);
+/* True if some are, and the block is as young. */
 bool judge_is_in_flight(const struct judge *judge, const struct heap_block *block);
 /*
  * True if the block was certainly not, whatever the others tell. Those of its kind that are freed

@@ -270,6 +270,23 @@ static void add_sampled(uint32_t stack_id, uint64_t time_ns, size_t nr_others)
 	}
 }
 
+/* One block stays in each window, 50 a second; of half of them only two looks tell. */
+static void what_ends_before_a_look_is_not_like_the_others(void **state)
+{
+	for (uint64_t i = 0; i < 100; i++) {
+		for (size_t k = 0; k < 4; k++)
+			add_gone(START + i * SECOND + WINDOW_NS);
+		add_sampled(1, START + i * SECOND + WINDOW_NS / 100 * (i * 37 % 100), 0);
+		if (i / 2 % 2) {
+			followed[input.nr_held - 1].nr_looks = 2;
+			followed[input.nr_held - 1].nr_untouched = 1;
+		}
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 44, 56);
+}
+
 /*
  * Of 4,000 blocks that live for up to 60 us, 60 are in use when their windows close. Looks prove
  * their ends a second later: as many as the root of all. Another one stays in each second window.
@@ -410,6 +427,7 @@ int main(void)
 		WINDOWED(what_is_in_flight_is_no_growth),
 		WINDOWED(what_is_in_flight_hides_no_leak),
 		WINDOWED(ends_in_flight_hide_no_leak),
+		WINDOWED(what_ends_before_a_look_is_not_like_the_others),
 		WINDOWED(late_proofs_hide_no_leak),
 		WINDOWED(what_is_in_flight_of_a_cause_is_no_amount_of_its_stacks),
 		WINDOWED(a_quiet_time_hides_no_leak),
