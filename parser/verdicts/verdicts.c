@@ -105,7 +105,8 @@ static double weight_of(const struct site_verdict *site, double length_s)
 {
 	double blocks = (double)(site->suspect_blocks ? site->suspect_blocks : site->held_blocks);
 	double bytes = (double)(site->suspect_blocks ? site->suspect_bytes : site->held_bytes);
-	double firm = (double)site->firm_blocks / (double)site->held_blocks;
+	/* In windows only a window that lasts to the end has firm blocks, whatever came in it. */
+	double firm = site->in_windows ? 1 : (double)site->firm_blocks / (double)site->held_blocks;
 
 	blocks *= site->stands_for;
 	bytes *= site->stands_for;

@@ -287,6 +287,24 @@ static void what_ends_before_a_look_is_not_like_the_others(void **state)
 	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 44, 56);
 }
 
+/* A window lasts until the end: its blocks are firm. That is no reason to list them first. */
+static void the_larger_leak_comes_first(void **state)
+{
+	for (uint64_t i = 0; i < 100; i++) {
+		add_stayer(1, 1, START + i * SECOND + WINDOW_NS / 2);
+		if (i % 4 == 0 || i == 99)
+			add_stayer(2, 1, START + i * SECOND + WINDOW_NS / 2);
+	}
+	for (uint64_t i = 0; i < 20; i++) {
+		add_stayer(2, 1, START + 99 * SECOND + WINDOW_NS * (51 + i) / 100);
+		followed[input.nr_held - 1].is_certain = true;
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdict_of(2)->verdict, VERDICT_GROWTH);
+	assert_true(verdict_of(2)->firm_blocks > 0);
+	assert_int_equal(verdicts.sites[0].site->stack_id, 1);
+}
+
 /*
  * Of 4,000 blocks that live for up to 60 us, 60 are in use when their windows close. Looks prove
  * their ends a second later: as many as the root of all. Another one stays in each second window.
@@ -428,6 +446,7 @@ int main(void)
 		WINDOWED(what_is_in_flight_hides_no_leak),
 		WINDOWED(ends_in_flight_hide_no_leak),
 		WINDOWED(what_ends_before_a_look_is_not_like_the_others),
+		WINDOWED(the_larger_leak_comes_first),
 		WINDOWED(late_proofs_hide_no_leak),
 		WINDOWED(what_is_in_flight_of_a_cause_is_no_amount_of_its_stacks),
 		WINDOWED(a_quiet_time_hides_no_leak),
