@@ -45,18 +45,6 @@ int exit_planner_find(struct exit_planner *planner, const struct elf_function *f
 	return err;
 }
 
-/* Describes the instruction at @offset. */
-static void describe(const struct elf_image *image, uint64_t offset,
-		     struct placement_instruction *ret)
-{
-	uint8_t code[PLACEMENT_MAX_INSTRUCTION_BYTES];
-	size_t size_bytes = sizeof(code);
-
-	while (size_bytes > 0 && elf_image_read(image, offset, code, size_bytes))
-		size_bytes--;
-	probe_arch_describe(probe_arch_native(), code, size_bytes, ret);
-}
-
 int exit_plan_append(struct probe_file *file, const struct exit_planner *planner, uint64_t offset,
 		     const struct probe *model, uint64_t entry_offset, const char *result_field,
 		     const char *result_type)
@@ -69,7 +57,7 @@ int exit_plan_append(struct probe_file *file, const struct exit_planner *planner
 	*probe = *model;
 	probe->point = PROBE_EXIT;
 	probe->offset = offset;
-	describe(planner->image, offset, &probe->instruction);
+	probe_arch_describe_at(planner->image, offset, &probe->instruction);
 	/* The last field is an immediate value (Linux 5.4 and later). */
 	if (asprintf(&probe->fetch_args,
 		     "%s=%s:%s " PROBE_FIELD_CALLER "=%s:x64 " PROBE_FIELD_FROM_ENTRY "=\\%" PRId64

@@ -59,22 +59,6 @@ static int plan(const struct analysis *analysis, const struct mapped_file *file,
 	return err;
 }
 
-/* Decodes the instruction at @offset. */
-static void describe_instruction(const struct elf_image *image, uint64_t offset,
-				 struct placement_instruction *ret)
-{
-	uint8_t code[PLACEMENT_MAX_INSTRUCTION_BYTES];
-	size_t size_bytes = sizeof(code);
-
-	*ret = (struct placement_instruction){.class = PLACEMENT_UNKNOWN, .text = "?"};
-	if (!image->is_native)
-		return;
-	/* At the end of the file there may be fewer bytes. */
-	while (size_bytes > 0 && elf_image_read(image, offset, code, size_bytes))
-		size_bytes--;
-	probe_arch_describe(probe_arch_native(), code, size_bytes, ret);
-}
-
 static void name_function(const struct allocator *allocator, const struct uprobe *probe,
 			  char ret[FILE_MAX_FUNCTION])
 {
@@ -109,7 +93,7 @@ static int answer(const struct file_question *question, const struct elf_image *
 	for (size_t i = 0; i < question->nr; i++) {
 		struct place_answer *place = &answer.places[i];
 
-		describe_instruction(image, question->probes[i].offset, &place->instruction);
+		probe_arch_describe_at(image, question->probes[i].offset, &place->instruction);
 		name_function(&allocator, &question->probes[i], place->function);
 	}
 	findings_message_put_answer(to, question, &answer);

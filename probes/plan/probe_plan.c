@@ -141,8 +141,9 @@ static int init_probe(const struct probe_file *file, const struct planned_functi
 }
 
 /* Plans a probe @place bytes into the function. */
-static int plan_point(struct probe_file *file, const struct planned_function *function,
-		      enum probe_point point, uint64_t place)
+static int plan_point(struct probe_file *file, const struct elf_image *image,
+		      const struct planned_function *function, enum probe_point point,
+		      uint64_t place)
 {
 	const struct probe_schema *schema = function->function->schema;
 	struct probe planned, *probe;
@@ -154,9 +155,7 @@ static int plan_point(struct probe_file *file, const struct planned_function *fu
 		return -ENOMEM;
 	*probe = planned;
 	probe->offset = function->offset + place;
-	if (place < function->size_bytes)
-		probe_arch_describe(probe_arch_native(), function->code + place,
-				    function->size_bytes - place, &probe->instruction);
+	probe_arch_describe_at(image, probe->offset, &probe->instruction);
 	if (point == PROBE_ENTRY)
 		return entry_args(schema, probe->first_arg, &probe->fetch_args);
 	return point == PROBE_RETURN ? return_args(schema, &probe->fetch_args) : 0;
@@ -166,7 +165,8 @@ static int plan_point(struct probe_file *file, const struct planned_function *fu
  * Plans a probe at each store that may be the one to *memptr. A wrong one does no harm: the parser
  * compares the address with the one at the entry.
  */
-static int plan_stores(struct probe_file *file, const struct planned_function *function)
+static int plan_stores(struct probe_file *file, const struct elf_image *image,
+		       const struct planned_function *function)
 {
 	const struct probe_schema *schema = function->function->schema;
 	struct store_site stores[MAX_STORES] = {0};
@@ -180,7 +180,7 @@ static int plan_stores(struct probe_file *file, const struct planned_function *f
 			  file->display, function->function->symbol);
 	for (int i = 0; i < nr; i++) {
 		struct probe *probe;
-		int err = plan_point(file, function, PROBE_STORE, stores[i].offset);
+		int err = plan_point(file, image, function, PROBE_STORE, stores[i].offset);
 
 		if (err)
 			return err;
@@ -218,14 +218,14 @@ static int plan_function(struct probe_file *file, const struct exit_planner *pla
 			 const struct planned_function *function)
 {
 	const struct probe_schema *schema = function->function->schema;
-	int err = plan_point(file, function, PROBE_ENTRY, function->place);
+	int err = plan_point(file, planner->image, function, PROBE_ENTRY, function->place);
 
 	if (!err && function->has_exits)
 		err = plan_exits(file, planner, function);
 	else if (!err && probe_schema_has_return(schema))
-		err = plan_point(file, function, PROBE_RETURN, function->place);
+		err = plan_point(file, planner->image, function, PROBE_RETURN, function->place);
 	if (!err && schema->effect == HEAP_ALLOC_TO_PTR)
-		err = plan_stores(file, function);
+		err = plan_stores(file, planner->image, function);
 	return err;
 }
 

@@ -36,7 +36,6 @@ static int plan_mark(struct probe_file *file, const struct elf_image *image,
 		     const struct usdt_probe *found, size_t nth)
 {
 	struct probe *probe = probe_file_append(file);
-	uint8_t code[16] = {0};
 	size_t len;
 
 	if (!probe)
@@ -44,8 +43,7 @@ static int plan_mark(struct probe_file *file, const struct elf_image *image,
 	probe->schema = &probe_schema_mark;
 	probe->point = PROBE_ENTRY;
 	probe->function_offset = probe->offset = found->offset;
-	if (elf_image_read(image, found->offset, code, sizeof(code)) == 0)
-		probe_arch_describe(probe_arch_native(), code, sizeof(code), &probe->instruction);
+	probe_arch_describe_at(image, found->offset, &probe->instruction);
 	snprintf(probe->symbol, sizeof(probe->symbol), "%s", probe->schema->function);
 	if (probe_schema_event_name(probe->schema->function, probe->point, probe->event,
 				    sizeof(probe->event)))

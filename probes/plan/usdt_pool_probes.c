@@ -74,15 +74,13 @@ static int plan_probe(struct probe_file *file, const struct elf_image *image,
 	const struct probe_arch *arch = probe_arch_native();
 	struct resource_event event = {.kind = KIND, .role = pool->call.role};
 	struct probe *probe = probe_file_append(file);
-	uint8_t code[16] = {0};
 
 	if (!probe)
 		return -ENOMEM;
 	probe->schema = &pool->call.schema;
 	probe->point = PROBE_ENTRY;
 	probe->function_offset = probe->offset = found->offset;
-	if (elf_image_read(image, found->offset, code, sizeof(code)) == 0)
-		probe_arch_describe(arch, code, sizeof(code), &probe->instruction);
+	probe_arch_describe_at(image, found->offset, &probe->instruction);
 	snprintf(probe->symbol, sizeof(probe->symbol), "%s", pool->call.function);
 	/* Each place has an event of its own: tracefs would merge events of one name. */
 	snprintf(event.function, sizeof(event.function), "%.32s_%zu", pool->call.function, nth);

@@ -98,3 +98,18 @@ void probe_arch_describe(const struct probe_arch *arch, const uint8_t *code, siz
 		arm64_describe(code, size_bytes, &kernel, ret);
 	}
 }
+
+void probe_arch_describe_at(const struct elf_image *image, uint64_t offset,
+			    struct placement_instruction *ret)
+{
+	uint8_t code[PLACEMENT_MAX_INSTRUCTION_BYTES];
+	size_t size_bytes = sizeof(code);
+
+	*ret = (struct placement_instruction){.class = PLACEMENT_UNKNOWN, .text = "?"};
+	if (!image->is_native)
+		return;
+	/* At the end of the file there may be fewer bytes. */
+	while (size_bytes > 0 && elf_image_read(image, offset, code, size_bytes))
+		size_bytes--;
+	probe_arch_describe(probe_arch_native(), code, size_bytes, ret);
+}

@@ -56,4 +56,8 @@ int probe_arch_find_exits(const struct probe_arch *arch, const struct elf_image 
 void probe_arch_describe(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
 			 struct placement_instruction *ret);
 
+/* Describes the instruction at @offset of the file. */
+void probe_arch_describe_at(const struct elf_image *image, uint64_t offset,
+			    struct placement_instruction *ret);
+
 #endif
