@@ -4,8 +4,9 @@
 const char *placement_class_name(enum placement_class class)
 {
 	static const char *const names[] = {
-		[PLACEMENT_NOP5] = "nop5",	 [PLACEMENT_EMULATED] = "emulated",
-		[PLACEMENT_STEPPED] = "stepped", [PLACEMENT_REFUSED] = "refused",
+		[PLACEMENT_EMULATED] = "emulated",
+		[PLACEMENT_STEPPED] = "stepped",
+		[PLACEMENT_REFUSED] = "refused",
 		[PLACEMENT_UNKNOWN] = "?",
 	};
 

@@ -8,10 +8,9 @@
 
 /* How the kernel runs the instruction under a probe, the cheapest first. */
 enum placement_class {
-	PLACEMENT_NOP5,	    /* becomes a call of a trampoline that makes a system call */
 	PLACEMENT_EMULATED, /* in the trap of the breakpoint */
 	PLACEMENT_STEPPED,  /* in a second trap */
-	PLACEMENT_REFUSED,  /* not at all: it refuses the probe */
+	PLACEMENT_REFUSED,  /* not at all, or in a way that harms the program */
 	PLACEMENT_UNKNOWN,  /* not decoded */
 };
 
@@ -23,7 +22,7 @@ struct placement_instruction {
 	char text[PLACEMENT_TEXT_MAX]; /* in AT&T syntax; "?" if unknown */
 };
 
-/* "nop5", "emulated", "stepped", "refused" or "?". */
+/* "emulated", "stepped", "refused" or "?". */
 const char *placement_class_name(enum placement_class class);
 
 /* A store of a 64-bit register through a pointer. */

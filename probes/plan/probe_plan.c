@@ -362,7 +362,7 @@ static int fill_file(struct probe_file *file, const struct probe_source *source,
 	return err ? err : probe_file_set_group(file, &name);
 }
 
-/* Returns 0, or -ENOTSUP, reported, if the kernel would refuse one of the probes. */
+/* Returns 0, or -ENOTSUP, reported, if one of the probes would be refused. */
 static int check_instructions(const struct probe_file *file)
 {
 	for (size_t i = 0; i < file->nr_probes; i++) {
@@ -370,7 +370,7 @@ static int check_instructions(const struct probe_file *file)
 
 		if (probe->instruction.class != PLACEMENT_REFUSED)
 			continue;
-		diag_error("cannot probe %s: the kernel refuses probes on \"%s\" in %s",
+		diag_error("cannot probe %s: a probe is not possible, or not safe, on \"%s\" in %s",
 			   file->display, probe->instruction.text, probe->symbol);
 		return -ENOTSUP;
 	}

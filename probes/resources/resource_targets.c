@@ -22,9 +22,9 @@ struct target {
 	const struct pair_call *call;
 	const struct pair_spec *spec;
 	struct elf_function function;
-	uint8_t *code;
 	uint64_t place; /* of the entry's probe, in bytes from the function's beginning */
-	struct function_exits exits; /* if has_return() */
+	struct placement_instruction instruction; /* there */
+	struct function_exits exits;		  /* if has_return() */
 };
 
 /* The plan for one file. */
@@ -65,20 +65,21 @@ static int nr_args_of(const struct pair_call *call)
 static int place_target(const struct file_plan *plan, struct target *target)
 {
 	size_t size_bytes = target->function.size_bytes;
+	_cleanup_free_ uint8_t *code = NULL;
 	int err;
 
 	if (size_bytes == 0 || size_bytes > CODE_FLOW_MAX_BYTES)
 		return 0;
-	target->code = malloc(size_bytes);
-	if (!target->code)
+	code = malloc(size_bytes);
+	if (!code)
 		return -ENOMEM;
-	err = elf_image_read(plan->image, target->function.offset, target->code, size_bytes);
+	err = elf_image_read(plan->image, target->function.offset, code, size_bytes);
 	/*
 	 * What an argument points to may be cleared later in the function, so the entry is probed.
 	 */
 	return err || target->call->is_pointed_to
 		       ? err
-		       : probe_arch_place_entry(probe_arch_native(), target->code, size_bytes,
+		       : probe_arch_place_entry(probe_arch_native(), code, size_bytes,
 						nr_args_of(target->call), &target->place);
 }
 
@@ -116,6 +117,28 @@ static int reject_entered(struct file_plan *plan)
 	return err;
 }
 
+/* Leaves out the functions whose entry or place is refused. */
+static void drop_refused(struct file_plan *plan)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < plan->nr; i++) {
+		struct target *target = &plan->targets[i];
+
+		probe_arch_describe_at(plan->image, target->function.offset + target->place,
+				       &target->instruction);
+		if (target->instruction.class == PLACEMENT_REFUSED)
+			diag_warn(
+				"cannot record %s of %s: a probe is not possible, or not safe, on "
+				"\"%s\"; its calls are missing",
+				target->call->name, plan->mapped->display,
+				target->instruction.text);
+		else
+			plan->targets[nr++] = *target;
+	}
+	plan->nr = nr;
+}
+
 /* Finds the functions in the file, and marks those that it has in @found. */
 static int find_targets(struct file_plan *plan, const struct resource_specs *specs,
 			struct found_functions *found)
@@ -148,7 +171,11 @@ static int find_targets(struct file_plan *plan, const struct resource_specs *spe
 			plan->targets[plan->nr++] = target;
 		}
 	}
-	return err ? err : reject_entered(plan);
+	if (!err)
+		err = reject_entered(plan);
+	if (!err)
+		drop_refused(plan);
+	return err;
 }
 
 static int asprintf_or_null(char **ret, const char *format, ...)
@@ -254,13 +281,9 @@ static int plan_event(struct probe_file *file, const struct file_plan *plan,
 	probe = probe_file_append(file);
 	if (!probe)
 		return -ENOMEM;
-	planned.instruction = probe->instruction;
+	planned.instruction = target->instruction;
 	*probe = planned;
 	probe->offset = target->function.offset + target->place;
-	if (target->code)
-		probe_arch_describe(probe_arch_native(), target->code + target->place,
-				    target->function.size_bytes - target->place,
-				    &probe->instruction);
 	return entry_args(call, &probe->fetch_args);
 }
 
@@ -316,8 +339,6 @@ int resource_targets_plan(struct probe_set *set, const struct mapped_file *mappe
 		err = -ETIME;
 	if (!err && plan->nr)
 		err = plan_targets(set, plan, &specs->schemas);
-	for (size_t i = 0; i < plan->nr; i++)
-		free(plan->targets[i].code);
 	exit_planner_deinit(&plan->exits);
 	free(plan);
 	return err;

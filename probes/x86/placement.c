@@ -11,7 +11,6 @@
 struct kept_state {
 	ZydisRegister registers[MAX_KEPT_REGISTERS]; /* 64-bit registers; writing a part counts */
 	int nr_registers;
-	bool may_use_nop5;
 };
 
 struct placement_kernel placement_kernel_running(void)
@@ -24,8 +23,10 @@ struct placement_kernel placement_kernel_running(void)
 	 * The version decides. Trying the trampoline's system call would not do: seccomp may kill
 	 * for it.
 	 */
-	if (uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2)
+	if (uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2) {
 		kernel.emulates_long_nops = major > 6 || (major == 6 && minor >= 18);
+		kernel.emulates_pause = major < 6 || (major == 6 && minor < 19);
+	}
 	return kernel;
 }
 
@@ -40,8 +41,42 @@ static bool is_kernel_nop(const uint8_t *code, size_t length)
 	return length >= 3 && length <= 8 && memcmp(code, nops[length], length) == 0;
 }
 
+/*
+ * True if a kernel may make a call of the instruction: 6.18 and later do with nops of 5 bytes, or
+ * newer ones with nops of 10. That call can kill the process and its children (docs/placement.md).
+ * What is a nop differs between kernels; this is what any takes for one: can_optimize() in
+ * arch/x86/kernel/uprobes.c (6.18), insn_is_nop() in arch/x86/lib/insn-eval.c (6.19). The running
+ * kernel does not decide: the sandbox does not know it, and distributions port such changes.
+ */
+static bool may_become_call(const struct instruction *instruction)
+{
+	const ZydisDecodedInstruction *info = &instruction->info;
+	const ZydisDecodedOperand *to = &instruction->operands[0], *from = to + 1;
+
+	if (info->length != 5 && info->length != 10)
+		return false;
+	switch (info->mnemonic) {
+	case ZYDIS_MNEMONIC_NOP:
+	case ZYDIS_MNEMONIC_PAUSE:
+		return true;
+	case ZYDIS_MNEMONIC_XCHG: /* 6.18 overlooks REX.B, which makes it of a nop. */
+		return info->opcode == 0x90;
+	case ZYDIS_MNEMONIC_JMP:
+		return to->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && to->imm.value.s == 0;
+	case ZYDIS_MNEMONIC_MOV:
+		return from->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		       to->type == ZYDIS_OPERAND_TYPE_REGISTER && from->reg.value == to->reg.value;
+	case ZYDIS_MNEMONIC_LEA:
+		return from->mem.base == to->reg.value && from->mem.index == ZYDIS_REGISTER_NONE &&
+		       from->mem.disp.value == 0;
+	default:
+		return false;
+	}
+}
+
 /* branch_setup_xol_ops() in the kernel's arch/x86/kernel/uprobes.c (6.1) */
-static bool is_emulated_branch(const ZydisDecodedInstruction *info)
+static bool is_emulated_branch(const ZydisDecodedInstruction *info,
+			       const struct placement_kernel *kernel)
 {
 	bool is_one_byte = info->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
 	bool is_two_byte = info->opcode_map == ZYDIS_OPCODE_MAP_0F;
@@ -49,7 +84,7 @@ static bool is_emulated_branch(const ZydisDecodedInstruction *info)
 
 	if (is_one_byte && opcode == 0x90) /* with any prefix; REX.B makes it an xchg */
 		return info->mnemonic == ZYDIS_MNEMONIC_NOP ||
-		       info->mnemonic == ZYDIS_MNEMONIC_PAUSE;
+		       (info->mnemonic == ZYDIS_MNEMONIC_PAUSE && kernel->emulates_pause);
 	if (info->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE)
 		return false;
 	return (is_one_byte && (opcode == 0xe8 || opcode == 0xe9 || opcode == 0xeb ||
@@ -82,14 +117,14 @@ enum placement_class placement_classify(const struct instruction *instruction, c
 {
 	const ZydisDecodedInstruction *info = &instruction->info;
 
-	if (is_refused(instruction))
+	if (is_refused(instruction) || may_become_call(instruction))
 		return PLACEMENT_REFUSED;
 	if (info->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
 		return PLACEMENT_STEPPED;
-	if (kernel->emulates_long_nops && is_kernel_nop(code, info->length))
-		return info->length == 5 ? PLACEMENT_NOP5 : PLACEMENT_EMULATED;
-	return is_emulated_branch(info) || is_emulated_push(info, code) ? PLACEMENT_EMULATED
-									: PLACEMENT_STEPPED;
+	if ((kernel->emulates_long_nops && is_kernel_nop(code, info->length)) ||
+	    is_emulated_branch(info, kernel) || is_emulated_push(info, code))
+		return PLACEMENT_EMULATED;
+	return PLACEMENT_STEPPED;
 }
 
 static ZydisRegister whole_register(ZydisRegister reg)
@@ -130,8 +165,8 @@ static bool may_precede(const struct instruction *instruction, const struct kept
 }
 
 /*
- * The first cheap instruction to which only a straight path from @start leads. Otherwise @start, or
- * if the kernel refuses it, the first on that path that it takes.
+ * The first emulated instruction to which only a straight path from @start leads. Otherwise @start,
+ * or if that is refused, the first on that path that is not.
  */
 static uint64_t find_cheap(const struct code_flow *flow, uint64_t start,
 			   const struct kept_state *kept, const struct placement_kernel *kernel)
@@ -148,7 +183,7 @@ static uint64_t find_cheap(const struct code_flow *flow, uint64_t start,
 		if (offset > start &&
 		    (!flow->is_complete || code_flow_has_target(flow, start + 1, offset)))
 			break;
-		if (class == PLACEMENT_EMULATED || (class == PLACEMENT_NOP5 && kept->may_use_nop5))
+		if (class == PLACEMENT_EMULATED)
 			return offset;
 		if (!has_first && class != PLACEMENT_REFUSED) {
 			first = offset;
@@ -175,10 +210,6 @@ int placement_find_entry(const uint8_t *code, size_t size_bytes, int nr_args,
 	*ret_offset = 0;
 	if (err)
 		return err;
-	/*
-	 * The call of the trampoline pushes over the red zone, which no instruction may have used.
-	 */
-	kept.may_use_nop5 = true;
 	for (int i = 0; i < nr_args && i < 6; i++)
 		kept.registers[kept.nr_registers++] = arguments[i];
 	*ret_offset = find_cheap(&flow, 0, &kept, kernel);

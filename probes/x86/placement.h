@@ -19,7 +19,8 @@
 
 /* What differs between kernels. */
 struct placement_kernel {
-	bool emulates_long_nops; /* and runs a 5-byte nop through a trampoline */
+	bool emulates_long_nops;
+	bool emulates_pause;
 };
 
 /* The running kernel. */
@@ -34,7 +35,7 @@ enum placement_class placement_classify(const struct instruction *instruction, c
 /*
  * Finds the offset, in the function of @size_bytes at @code, for probes that record the first
  * @nr_args integer arguments, the return address at (%rsp) and the return. 0, the entry, is valid
- * unless the kernel refuses it; that is found if nothing else is. Returns 0, -E2BIG (more than
+ * unless it is refused; that is found if nothing else is. Returns 0, -E2BIG (more than
  * CODE_FLOW_MAX_BYTES) or -ENOMEM.
  */
 int placement_find_entry(const uint8_t *code, size_t size_bytes, int nr_args,

@@ -140,7 +140,7 @@ places() {
 		file=$(library "$name")
 		places "$file" >places
 		for function in malloc calloc realloc free; do
-			grep -qE "^$function [0-9a-f]+ (emulated|nop5)\$" places ||
+			grep -qE "^$function [0-9a-f]+ emulated\$" places ||
 				fail "$name: $(grep "^$function " places)"
 		done
 	done

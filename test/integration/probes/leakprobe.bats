@@ -62,7 +62,7 @@ definitions() {
 	assert_equal status "$status" 0
 	[[ $output == *"p:leakprobe_mylibc_so_"*"/malloc "* ]]
 	echo "$output" >dry-run
-	grep -qE ':0x[0-9a-f]+ mem=[^#]* # free\+0x[0-9a-f]+ (nop5|emulated|stepped): [a-z]+' dry-run
+	grep -qE ':0x[0-9a-f]+ mem=[^#]* # free\+0x[0-9a-f]+ (emulated|stepped): [a-z]+' dry-run
 	run ! definitions
 	add_probes --lib mylibc.so
 	assert_equal "definitions" "$(definitions | wc -l)" "$(grep -c '^[pr]' dry-run)"
@@ -84,7 +84,7 @@ definitions() {
 	add_probes --lib mylibc.so
 	group=$(added_groups)
 	"$BIN/leakprobe" list | grep "^$group:" >list
-	assert_equal "probes" "$(grep -cE ' [a-z_]+\+0x[0-9a-f]+ .* (nop5|emulated|stepped) +[a-z]+' list)" \
+	assert_equal "probes" "$(grep -cE ' [a-z_]+\+0x[0-9a-f]+ .* (emulated|stepped) +[a-z]+' list)" \
 		"${#OWN_EVENTS[@]}"
 	cp mylibc.so new.so
 	mv new.so mylibc.so

@@ -92,6 +92,34 @@ teardown() {
 	[[ $output == *"defines no_such_function"* ]]
 }
 
+# The kernel makes a call of a probed nop of five bytes, and of its target no child has a copy (docs/placement.md).
+@test "resources: functions that begin with a nop, and children of recorded processes" {
+	local way line pair
+
+	[[ $(uname -m) == x86_64 ]] || skip "these nops are of x86-64"
+	pair='thing=give_gcc|give_clang|give_prefixed:arg1 / take_gcc|take_clang|take_prefixed:arg1'
+	for way in single multi session; do
+		require_way "$way"
+		start_target nop_entries
+		attach --record-by "$way" --no-heap --pair "$pair"
+		go_target
+		read -r -t $((60 * ${WAIT_FACTOR:-1})) -u "$TARGET_OUT" line
+		assert_equal "the target said" "$line" recorded
+		kill -INT "$LEAKREC_PID"
+		finish_leakrec
+		assert_equal "changed code" "$(python3 "$SOURCE_DIR/test/integration/support/changed_code.py" "$RECORDED_PID")" ""
+		go_target
+		finish_target
+		assert_equal "$way: children that a signal killed" "$(truth died)" 0
+		parse
+		assert_kind thing
+		rm -f target.in target.out
+	done
+	# What an argument points to is read at the entry, where no probe may be.
+	run -0 "$BIN/leakrec" --no-heap -o perf.data --pair 'thing=give_gcc:arg1 / take_gcc:*arg1' -- "$TARGETS/nop_entries"
+	[[ $output == *"cannot record take_gcc of "*" not safe, on "* ]]
+}
+
 @test "resources: leakprobe lists and deletes them" {
 	start_target resources
 	add_probes --pid "$RECORDED_PID" --no-heap --ref "$WIDGETS"

@@ -85,7 +85,7 @@ left_out() {
 
 @test "sandbox: list and check, and code that attacks" {
 	ask_beside attack list
-	assert_equal "named" "$(grep -cE ' [a-z_]+\+0x[0-9a-f]+ .* (nop5|emulated|stepped) +[a-z]+' own)" "${#OWN_EVENTS[@]}"
+	assert_equal "named" "$(grep -cE ' [a-z_]+\+0x[0-9a-f]+ .* (emulated|stepped) +[a-z]+' own)" "${#OWN_EVENTS[@]}"
 	"$BIN/leakprobe" check >answer || true
 	grep -q "^$GROUP: .*: ok" answer || fail "$(cat answer)"
 	LD_PRELOAD=$BUILD_DIR/test/targets/lib/libbad_libelf.so "$BIN/leakprobe" check >answer || true

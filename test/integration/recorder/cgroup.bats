@@ -146,7 +146,7 @@ make_refused() {
 	# cs ret
 	make_refused '\x2e\xc3'
 	assert_others_recorded
-	grep -q 'cannot probe .*/refused.so: the kernel refuses probes on ".*ret" in malloc$' leakrec.err || fail "$(cat leakrec.err)"
+	grep -q 'cannot probe .*/refused.so: a probe is not possible, or not safe, on ".*ret" in malloc$' leakrec.err || fail "$(cat leakrec.err)"
 }
 
 @test "cgroup: a named process with such a file is refused" {

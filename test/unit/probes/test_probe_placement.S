@@ -393,21 +393,6 @@
 	ret
 	END
 
-	CODE nop5_first
-	{disp8} nopl 0(%rax,%rax)
-	push	%rbx
-	pop	%rbx
-	ret
-	END
-
-	CODE nop5_after_endbr64
-	endbr64
-	{disp8} nopl 0(%rax,%rax)
-	push	%rbx
-	pop	%rbx
-	ret
-	END
-
 	CODE store_value_lost
 	test	%rax, %rax
 	je	1f
@@ -452,12 +437,6 @@
 2:	ret
 	END
 
-	CODE store_nop5
-	mov	%rcx, (%rbx)
-	{disp8} nopl 0(%rax,%rax)
-	ret
-	END
-
 	CODE form_nop
 	nop
 	END
@@ -476,10 +455,6 @@
 
 	CODE form_nop4
 	{disp8} nopl	0(%rax)
-	END
-
-	CODE form_nop5
-	{disp8} nopl	0(%rax,%rax)
 	END
 
 	CODE form_nop6
@@ -528,7 +503,7 @@
 	END
 
 	CODE form_jmp_32_bits
-	{disp32} jmp	. + 5
+	{disp32} jmp	. + 6
 	END
 
 	CODE form_call
