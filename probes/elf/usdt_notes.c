@@ -49,18 +49,15 @@ static const char *read_string(const char **at, const char *end)
 }
 
 /*
- * True if a nop is at @offset of the file: one byte, or five as newer versions of <sys/sdt.h> use.
+ * True if a nop is at @offset of the file. Newer versions of <sys/sdt.h> use one of five bytes, but
+ * no probe may be on that: placement.h.
  */
 static bool is_nop(const struct elf_image *image, uint64_t offset)
 {
 #if defined(__x86_64__)
-	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-	uint8_t code[sizeof(nop5)] = {0};
+	uint8_t code;
 
-	if (elf_image_read(image, offset, code, 1))
-		return false;
-	return code[0] == 0x90 || (elf_image_read(image, offset, code, sizeof(code)) == 0 &&
-				   memcmp(code, nop5, sizeof(nop5)) == 0);
+	return elf_image_read(image, offset, &code, sizeof(code)) == 0 && code == 0x90;
 #elif defined(__aarch64__)
 	uint32_t instruction;
 

@@ -29,10 +29,11 @@
 	".asciz \"test\"\n" strings "4: .balign 4\n"                                               \
 	".popsection\n"
 
+/* A nop that may not be probed (docs/placement.md). */
 #if defined(__x86_64__)
 #define NOP5 ".byte 0x0f, 0x1f, 0x44, 0, 0\n"
 #else
-#define NOP5 "nop\n"
+#define NOP5 ""
 #endif
 #define SIXTY_FOUR "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -42,12 +43,13 @@ __attribute__((used, noinline)) static void notes(void)
 	__asm__ volatile(
 		"91: nop\n" NOTE("91b", "0", ".asciz \"one\"\n.asciz \"8@%rdi -4@$7\"\n")
 		/* once more */
-		NOTE("91b", "0", ".asciz \"one\"\n.asciz \"8@%rdi -4@$7\"\n") "92: " NOP5 NOTE(
+		NOTE("91b", "0", ".asciz \"one\"\n.asciz \"8@%rdi -4@$7\"\n") "92: nop\n" NOP5 NOTE(
 			"92b", "92b", ".asciz \"two\"\n.asciz \"\"\n")
-		/* Addresses inside an instruction, outside the file, outside code. */
+		/* Addresses of the long nop, inside it, outside the file, outside code. */
 		NOTE("92b + 1", "0", ".asciz \"x\"\n.asciz \"\"\n")
-			NOTE("-1", "0", ".asciz \"x\"\n.asciz \"\"\n")
-				NOTE("_.stapsdt.base", "0", ".asciz \"x\"\n.asciz \"\"\n")
+			NOTE("92b + 2", "0", ".asciz \"x\"\n.asciz \"\"\n")
+				NOTE("-1", "0", ".asciz \"x\"\n.asciz \"\"\n")
+					NOTE("_.stapsdt.base", "0", ".asciz \"x\"\n.asciz \"\"\n")
 		/* Strings without an end, missing ones, too long ones. */
 		NOTE("91b", "0", ".asciz \"x\"\n.ascii \"8@%rdi!\"\n") NOTE("91b", "0", "")
 			NOTE("91b", "0", ".asciz \"" SIXTY_FOUR "\"\n.asciz \"\"\n"));
@@ -108,11 +110,11 @@ static void only_what_can_be_is_taken_and_once(void **state)
 	assert_string_equal(probes.probes[0].arguments, "8@%rdi -4@$7");
 	assert_string_equal(probes.probes[1].name, "two");
 	assert_true(probes.probes[1].has_semaphore);
-	assert_int_equal(probes.nr_rejected, 6);
+	assert_int_equal(probes.nr_rejected, 7);
 	usdt_probes_deinit(&probes);
 	assert_int_equal(usdt_probes_find(&image, "test", 1, &probes), 0);
 	assert_int_equal(probes.nr, 1);
-	assert_int_equal(probes.nr_rejected, 7);
+	assert_int_equal(probes.nr_rejected, 8);
 	usdt_probes_deinit(&probes);
 	assert_int_equal(usdt_probes_find(&image, "nobody", MAX_PROBES, &probes), 0);
 	assert_int_equal(probes.nr + probes.nr_rejected, 0);
