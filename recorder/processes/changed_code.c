@@ -66,11 +66,21 @@ static bool is_alike(const uint8_t *memory, const uint8_t *file)
 	memcpy(&instruction, memory, sizeof(instruction));
 	return memcmp(memory, file, JUMP_BYTES) == 0 || (instruction & 0xffe0001f) == 0xd4200000;
 #else
-	static const uint8_t nop5[JUMP_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	/* Those that compilers put where code may be patched, and what Linux 6.19 adds. */
+	static const uint8_t nops[][JUMP_BYTES] = {
+		{0x0f, 0x1f, 0x44, 0x00, 0x00},
+		{0x0f, 0x1f, 0x44, 0x00, 0x08},
+		{0x66, 0x66, 0x66, 0x66, 0x90},
+		{0xe9, 0x00, 0x00, 0x00, 0x00},
+	};
 
-	/* The kernel makes a call of a probed nop (Linux 6.18, arch/x86/kernel/uprobes.c). */
-	if (memory[0] == 0xe8 && memcmp(file, nop5, sizeof(nop5)) == 0)
-		return true;
+	/*
+	 * The kernel makes a call of another tracer's probed nop (Linux 6.18,
+	 * arch/x86/kernel/uprobes.c).
+	 */
+	for (size_t i = 0; memory[0] == 0xe8 && i < ARRAY_SIZE(nops); i++)
+		if (memcmp(file, nops[i], sizeof(nops[i])) == 0)
+			return true;
 	for (size_t i = 0; i < JUMP_BYTES; i++)
 		if (memory[i] != file[i] && memory[i] != 0xcc)
 			return false;
