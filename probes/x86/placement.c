@@ -59,8 +59,6 @@ static bool may_become_call(const struct instruction *instruction)
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_PAUSE:
 		return true;
-	case ZYDIS_MNEMONIC_XCHG: /* 6.18 overlooks REX.B, which makes it of a nop. */
-		return info->opcode == 0x90;
 	case ZYDIS_MNEMONIC_JMP:
 		return to->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && to->imm.value.s == 0;
 	case ZYDIS_MNEMONIC_MOV:
@@ -102,10 +100,14 @@ static bool is_emulated_push(const ZydisDecodedInstruction *info, const uint8_t 
 
 /*
  * is_prefix_bad() there: segment overrides, branch hints and lock. The kernel also refuses what no
- * allocator's function begins with, such as `out`; then attaching fails.
+ * allocator's function begins with, such as `out`; then attaching fails. It does not refuse
+ * `xchg %r8,%rax`, but before 6.19 it takes that for a nop, and the program goes on with wrong
+ * registers.
  */
 static bool is_refused(const struct instruction *instruction)
 {
+	if (instruction->info.mnemonic == ZYDIS_MNEMONIC_XCHG && instruction->info.opcode == 0x90)
+		return true;
 	for (int i = 0; i < instruction->info.raw.prefix_count; i++)
 		if (strchr("\x26\x2e\x36\x3e\xf0", instruction->info.raw.prefixes[i].value))
 			return true;

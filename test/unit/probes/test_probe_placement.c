@@ -69,6 +69,7 @@ static const struct placement_case cases[] = {
 	{"exchange_r8", 1, 2, PLACEMENT_EMULATED},
 	{"pushes_memory", 1, 0, PLACEMENT_STEPPED},
 	{"refused_entry", 1, 5, PLACEMENT_STEPPED},
+	{"refused_exchange", 1, 2, PLACEMENT_STEPPED},
 	{"refused_loop", 1, 0, PLACEMENT_REFUSED},
 	{"refused_all", 1, 0, PLACEMENT_REFUSED},
 };
@@ -148,6 +149,8 @@ static void classes_are_the_kernels(void **state)
 		{"form_nop5_prefixes", PLACEMENT_REFUSED, PLACEMENT_REFUSED},
 		{"form_pause5", PLACEMENT_REFUSED, PLACEMENT_REFUSED},
 		{"form_xchg5", PLACEMENT_REFUSED, PLACEMENT_REFUSED},
+		{"form_xchg_r8", PLACEMENT_REFUSED, PLACEMENT_REFUSED},
+		{"form_xchg_r9", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
 		{"form_jmp5_next", PLACEMENT_REFUSED, PLACEMENT_REFUSED},
 		{"form_lea5_same", PLACEMENT_REFUSED, PLACEMENT_REFUSED},
 		{"form_lea5_other", PLACEMENT_STEPPED, PLACEMENT_STEPPED},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The functions of test_probe_placement.c with instructions of which kernels make calls. */
+/* The functions of test_probe_placement.c with instructions of which kernels make calls, or nops. */
 #if defined(__x86_64__)
 #include "test/support/code_cases.inc"
 
@@ -105,5 +105,19 @@
 	CODE form_nop10
 	.byte	0x66, 0x66
 	{disp32} nopl	0(%rax,%rax)
+	END
+
+	CODE refused_exchange
+	xchg	%r8, %rax
+	test	%rdi, %rdi
+	ret
+	END
+
+	CODE form_xchg_r8
+	xchg	%r8, %rax
+	END
+
+	CODE form_xchg_r9
+	xchg	%r9, %rax
 	END
 #endif
