@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Resources other than memory: what functions that the user names give and take.
 
+# shellcheck disable=SC2030,SC2031 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/resources
@@ -107,7 +108,7 @@ teardown() {
 		assert_equal "the target said" "$line" recorded
 		kill -INT "$LEAKREC_PID"
 		finish_leakrec
-		assert_equal "changed code" "$(python3 "$SOURCE_DIR/test/integration/support/changed_code.py" "$RECORDED_PID")" ""
+		run ! code_is_changed
 		go_target
 		finish_target
 		assert_equal "$way: children that a signal killed" "$(truth died)" 0
@@ -118,6 +119,39 @@ teardown() {
 	# What an argument points to is read at the entry, where no probe may be.
 	run -0 "$BIN/leakrec" --no-heap -o perf.data --pair 'thing=give_gcc:arg1 / take_gcc:*arg1' -- "$TARGETS/nop_entries"
 	[[ $output == *"cannot record take_gcc of "*" not safe, on "* ]]
+}
+
+# The kernel has made calls of these nops. That is no hook.
+@test "resources: functions whose first nop another tracer probes" {
+	local function at line tracer events=()
+
+	[[ $(uname -m) == x86_64 ]] || skip "these nops are of x86-64"
+	require_program perf
+	require_program objdump
+	start_target nop_entries
+	for function in give_gcc give_clang give_prefixed; do
+		at=$(objdump -dF --disassemble="$function" "$TARGETS/nop_entries" |
+			sed -nE "s/.*<$function> \(File Offset: (0x[0-9a-f]+)\):.*/\1/p")
+		echo "p:nops_$$/$function $TARGETS/nop_entries:$at" >>"$TRACEFS/uprobe_events"
+		OWN_EVENTS+=("nops_$$/$function")
+		events+=(-e "nops_$$:$function")
+	done
+	perf stat -o stat "${events[@]}" -p "$RECORDED_PID" 2>stat.err 3>&- &
+	tracer=$!
+	STARTED_PIDS+=("$tracer")
+	wait_until 60 code_is_changed
+	go_target
+	read -r -t $((60 * ${WAIT_FACTOR:-1})) -u "$TARGET_OUT" line
+	assert_equal "the target said" "$line" recorded
+	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 --no-heap -o perf.data \
+		--pair 'thing=give_gcc|give_clang|give_prefixed:arg1 / take_gcc:arg1' 2>leakrec.err || fail "$(cat leakrec.err)"
+	go_target
+	finish_target
+	kill_now "$tracer"
+}
+
+code_is_changed() {
+	[[ -n $(python3 "$SOURCE_DIR/test/integration/support/changed_code.py" "$RECORDED_PID") ]]
 }
 
 @test "resources: leakprobe lists and deletes them" {

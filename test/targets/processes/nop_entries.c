@@ -16,6 +16,7 @@
 #define FUNCTION(name, nop)                                                                        \
 	void name(const void *thing);                                                              \
 	__asm__("\t.pushsection .text\n"                                                           \
+		"\t.balign 16\n"                                                                   \
 		"\t.globl " #name "\n"                                                             \
 		"\t.type " #name ", @function\n" #name ":\n"                                       \
 		"\t.cfi_startproc\n"                                                               \
