@@ -148,12 +148,23 @@ void budget_note_new(struct budget *budget, bool has_new)
 		budget->new_since_ns = budget->last.now_ns;
 }
 
+/* A long window closes because the program has become busy: since its last mark, or before. */
+static void note_last_pace(struct budget *budget)
+{
+	double cost_ns = budget->cost_ns - budget->mark_cost_ns;
+	uint64_t ns = budget->last.now_ns - budget->mark_ns;
+
+	if (budget->closed.now_ns - budget->opened.now_ns >= MARK_NS && ns >= BUDGET_MIN_WINDOW_NS)
+		budget->rate = larger(budget->rate, cost_ns / (double)ns);
+}
+
 void budget_note_closing(struct budget *budget, uint64_t closed_ns)
 {
 	budget->state = BUDGET_CLOSING;
 	budget->closed = budget->last;
 	budget->closed.now_ns =
 		closed_ns > budget->opened.now_ns ? closed_ns : budget->opened.now_ns;
+	note_last_pace(budget);
 	budget->nr_windows++;
 	budget->observed_ns += budget->closed.now_ns - budget->opened.now_ns;
 }
@@ -174,8 +185,12 @@ bool budget_wants_open(const struct budget *budget)
 bool budget_wants_close(const struct budget *budget)
 {
 	uint64_t now_ns = budget->last.now_ns;
-	bool is_dear = budget->is_busy && budget->credit_ns < 0 &&
-		       now_ns >= budget->opened.now_ns + budget->length_ns;
+	uint64_t open_ns = now_ns - budget->opened.now_ns;
+	/* A window that goes as planned does not go so far. */
+	double most_debt_ns = larger(budget->share * SAVED_NS, budget->fixed_ns);
+	double least_ns = open_ns >= budget->length_ns ? 0 : -most_debt_ns;
+	bool is_dear =
+		budget->is_busy && open_ns >= BUDGET_MIN_WINDOW_NS && budget->credit_ns < least_ns;
 	bool is_old = budget->new_since_ns && now_ns >= budget->new_since_ns + NEW_NS &&
 		      budget->credit_ns >= expected_ns(budget);
 

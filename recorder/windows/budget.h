@@ -10,8 +10,9 @@
  * covers what a window is expected to cost, give or take half at random: periodic work of the
  * program is neither always met nor always missed. It closes when it has lasted as long as placing
  * and removing the probes cost, unless the program is quiet: as long as the credit lasts, a window
- * stays open. But a window observes only what there was when it began. So it also closes when there
- * has been something new for a while, and the next window is paid for.
+ * stays open. It closes earlier if it has become far dearer than planned. But a window observes
+ * only what there was when it began. So it also closes when there has been something new for a
+ * while, and the next window is paid for.
  */
 #ifndef LEAKTOOLS_RECORDER_BUDGET_H
 #define LEAKTOOLS_RECORDER_BUDGET_H

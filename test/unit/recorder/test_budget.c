@@ -24,10 +24,13 @@ struct simulation {
 	uint64_t busy_from_ns;	    /* before that, nothing is hit */
 	uint64_t fork_each_ns;	    /* a child each such time; 0: never */
 	uint64_t child_ns;	    /* so long it lives */
+	uint64_t round_ns;	    /* while a window is open, it asks so often; 0: each 100 ms */
 	struct budget_meter now;
 	struct budget budget;
 	uint64_t shut_ns;
 	uint64_t nr_windows, min_gap_ns, max_gap_ns, nr_asked_shut;
+	uint64_t first_ns, second_ns; /* how long the first two windows lasted */
+	double min_credit_ns;
 };
 
 static void pass(struct simulation *sim, double ns, bool probes_stand)
@@ -41,6 +44,8 @@ static void pass(struct simulation *sim, double ns, bool probes_stand)
 	sim->now.hits_ns += (uint64_t)(is_hit ? ns * sim->hits_ns : 0);
 	sim->now.own_ns += (uint64_t)(is_hit ? ns * sim->own_ns : 0);
 	budget_update(&sim->budget, &sim->now);
+	if (sim->budget.credit_ns < sim->min_credit_ns)
+		sim->min_credit_ns = sim->budget.credit_ns;
 }
 
 static void open_window(struct simulation *sim)
@@ -60,6 +65,10 @@ static void open_window(struct simulation *sim)
 static void close_window(struct simulation *sim)
 {
 	budget_note_closing(&sim->budget, sim->now.now_ns);
+	if (sim->budget.nr_windows == 1)
+		sim->first_ns = sim->now.now_ns - sim->budget.opened.now_ns;
+	if (sim->budget.nr_windows == 2)
+		sim->second_ns = sim->now.now_ns - sim->budget.opened.now_ns;
 	sim->now.helpers_ns += (uint64_t)sim->helpers_ns;
 	pass(sim, sim->remove_ms * MS, true);
 	budget_note_shut(&sim->budget);
@@ -75,9 +84,10 @@ static bool has_new(const struct simulation *sim)
 	return forked_ns > sim->budget.opened.now_ns && now_ns < forked_ns + sim->child_ns;
 }
 
-/* Steps through @seconds, as windows.c does: it asks when it is told to, or each 100 ms. */
+/* Steps through @seconds, as windows.c does: it asks when it is told to, or each round. */
 static void simulate(struct simulation *sim, double share, double seconds)
 {
+	double round_ns = sim->round_ns ? (double)sim->round_ns : 100 * MS;
 	uint64_t end_ns;
 
 	sim->now = (struct budget_meter){.now_ns = SECOND_NS};
@@ -90,6 +100,7 @@ static void simulate(struct simulation *sim, double share, double seconds)
 		double ns = (double)(next_ns - sim->now.now_ns);
 		bool is_open = sim->budget.state == BUDGET_OPEN;
 
+		ns = is_open && ns > round_ns ? round_ns : ns;
 		assert_true(next_ns > sim->now.now_ns);
 		sim->nr_asked_shut += sim->budget.state == BUDGET_SHUT;
 		sim->now.own_ns += (uint64_t)(is_open ? 0 : sim->ask_ns);
@@ -100,7 +111,7 @@ static void simulate(struct simulation *sim, double share, double seconds)
 			close_window(sim);
 			continue;
 		}
-		pass(sim, is_open && ns > 100 * MS ? 100 * MS : ns, is_open);
+		pass(sim, ns, is_open);
 		budget_note_new(&sim->budget, has_new(sim));
 		if (budget_wants_close(&sim->budget))
 			close_window(sim);
@@ -204,6 +215,35 @@ static void test_window_closes_when_a_program_becomes_busy(void **state)
 	assert_true(budget_used(&sim.budget) <= 0.02 * 1.02);
 }
 
+/* It is idle at first, and what that cost is no plan for the second window. */
+static void test_window_after_an_idle_one(void **state)
+{
+	for (uint64_t late_ms = 0; late_ms < 100; late_ms += 5) {
+		struct simulation sim = server;
+
+		sim.hits_ns = 0.4;
+		sim.own_ns = 0.1;
+		sim.busy_from_ns = 2 * SECOND_NS + late_ms * (uint64_t)MS;
+		/* The program fills a part of the rings in that time. */
+		sim.round_ns = 10 * (uint64_t)MS;
+		simulate(&sim, 0.02, 60);
+		assert_true(sim.nr_windows > 30);
+		assert_in_range(sim.second_ns, 5 * MS, 100 * MS);
+		assert_true(sim.min_credit_ns > -2 * 0.02 * 1e9);
+		assert_true(budget_used(&sim.budget) <= 0.02 * 1.02);
+	}
+}
+
+/* What placing its probes cost does not shorten it. */
+static void test_first_window_is_long_enough(void **state)
+{
+	struct simulation sim = server;
+
+	sim.round_ns = (uint64_t)MS;
+	simulate(&sim, 0.001, 10);
+	assert_true(sim.first_ns >= BUDGET_MIN_WINDOW_NS);
+}
+
 static void test_pauses_differ(void **state)
 {
 	struct simulation sim = server;
@@ -301,6 +341,8 @@ int main(void)
 		cmocka_unit_test(test_quiet_program_that_forks),
 		cmocka_unit_test(test_children_that_live_for_a_moment),
 		cmocka_unit_test(test_window_closes_when_a_program_becomes_busy),
+		cmocka_unit_test(test_window_after_an_idle_one),
+		cmocka_unit_test(test_first_window_is_long_enough),
 		cmocka_unit_test(test_pauses_differ),
 		cmocka_unit_test(test_windows_last_as_long_as_placing_costs),
 		cmocka_unit_test(test_asks_rarely_between_windows),
