@@ -80,7 +80,12 @@ static bool is_needed(const struct names *names, const struct thread *thread)
 {
 	const struct process *process = thread->process;
 
-	if (thread->alive || !has_settled(names, thread->ended_ns) || is_named(names, thread->tid))
+	/* Of some only the name is known. */
+	if (!process || thread->alive)
+		return true;
+	/* Of one whose end was lost, no time is known: its id or its process began anew. */
+	if ((thread->ended_ns && !has_settled(names, thread->ended_ns)) ||
+	    is_named(names, thread->tid))
 		return true;
 	/* It names its process. */
 	return process->nr_threads > 0 && thread->tid == process->pid;

@@ -427,6 +427,30 @@ static void ended_processes_and_threads_take_no_memory(void **state)
 	assert_string_equal(heap_tracker_comm_of(feed.tracker, 1000), "");
 }
 
+/* A process begins anew with the same id, again and again, and nobody saw its threads end. */
+static void threads_whose_end_was_lost_take_no_memory(void **state)
+{
+	enum { NR = 100000, CHILD = 700 };
+	size_t before = 0;
+
+	/* Only its name is known. */
+	feed_comm(&feed, 600, 600, false, "idle");
+	for (pid_t i = 0; i < NR; i++) {
+		if (i % 1000 == 0)
+			feed_pause();
+		if (i == NR / 2)
+			before = memory_in_use();
+		feed_as(&feed, 100, 100);
+		feed_fork(&feed, CHILD);
+		feed_as(&feed, CHILD, CHILD);
+		feed_new_thread(&feed, 1000 + i);
+	}
+	/* 300 bytes for each would be 15 MB. */
+	assert_true(memory_in_use() < before + 7500000);
+	feed_finish(&feed);
+	assert_string_equal(heap_tracker_comm_of(feed.tracker, 600), "idle");
+}
+
 static void feed_window(bool opens)
 {
 	const struct perf_sample sample = {.origin = feed_origin(&feed), .mark_number = opens};
@@ -488,6 +512,7 @@ int main(void)
 		TEST(exits_of_strangers),
 		TEST(names_threads),
 		TEST(ended_processes_and_threads_take_no_memory),
+		TEST(threads_whose_end_was_lost_take_no_memory),
 		TEST(a_clone_between_windows_hides_no_block),
 	};
 
