@@ -43,6 +43,8 @@ int leak_command_create(const char *text, uint64_t max_run_ns, size_t max_runnin
 	*ret = command;
 	if (!command)
 		return -ENOMEM;
+	/* Whoever started us may ignore it. Then waitpid() would not tell how a command ended. */
+	signal(SIGCHLD, SIG_DFL);
 	command->max_run_ns = max_run_ns;
 	command->max_running = max_running && max_running < LEAK_COMMAND_MAX_RUNNING
 				       ? max_running
@@ -71,8 +73,10 @@ size_t leak_command_max(const struct leak_command *command)
 	return command->max_running;
 }
 
-/* What is wrong with one command is likely to be wrong with all: it is said once, until one
- * succeeds. */
+/*
+ * What is wrong with one command is likely to be wrong with all: it is said once, until one
+ * succeeds.
+ */
 static bool is_first_failure(struct leak_command *command)
 {
 	bool is_first = !command->has_failed;

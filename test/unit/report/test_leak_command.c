@@ -97,6 +97,18 @@ static void test_descriptors_and_signals(void **state)
 	close(fd);
 }
 
+static void test_failure_is_seen_where_children_were_ignored(void **state)
+{
+	struct leak_command *command;
+
+	signal(SIGCHLD, SIG_IGN);
+	command = create("false", 60000000000);
+	assert_int_equal(leak_command_start(command, "", 0), 0);
+	assert_true(leak_command_wait(command, 1, FOREVER_NS));
+	assert_int_equal(leak_command_result(command, 0), 1);
+	leak_command_destroy(command);
+}
+
 /* To start them all takes a moment, too: the first one must not have run for too long by then. */
 static void test_few_run_and_not_for_ever(void **state)
 {
@@ -233,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_input_and_words, remove_script),
 		cmocka_unit_test_teardown(test_descriptors_and_signals, remove_script),
+		cmocka_unit_test(test_failure_is_seen_where_children_were_ignored),
 		cmocka_unit_test(test_few_run_and_not_for_ever),
 		cmocka_unit_test_teardown(test_its_children_are_killed, remove_script),
 		cmocka_unit_test(test_requests_to_wait),
