@@ -167,11 +167,14 @@ static int judge_cause(struct watch *watch, const struct leak_report *report,
 static int judge_causes(struct watch *watch, const struct leak_report *report,
 			uint64_t wait_until_ns)
 {
-	int err = watch->alerts ? alerts_go_on(watch->alerts, wait_until_ns) : 0;
+	int err = 0;
 
 	cause_memory_begin(watch->memory);
 	for (size_t i = 0; i < report->nr_causes && !err; i++)
 		err = judge_cause(watch, report, &report->causes[i], wait_until_ns);
+	/* New causes come first: few commands run at a time, and these have failed before. */
+	if (!err && watch->alerts)
+		err = alerts_go_on(watch->alerts, wait_until_ns);
 	if (watch->limit.is_set && !watch->limit.is_rate)
 		watch->is_exceeded = exceeds_size(watch, report);
 	return err;
