@@ -92,7 +92,7 @@ ALWAYS_INLINE bool must_be_held(struct target *target)
 	if (!target || !target->set_up)
 		return false;
 	if (target_waits_for_events(target) && !shared.closed) {
-		if (!shared.forbidden)
+		if (can_end_stops())
 			return true;
 		shared.missed = 1;
 	}

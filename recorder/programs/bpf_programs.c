@@ -67,12 +67,14 @@ static int set_ring_size(struct bpf_map *rings, uint32_t ring_bytes, int *ret_ri
 static void configure_way(struct bpf_recorder_bpf *bpf, enum record_by by)
 {
 	const bool with_sessions = by == RECORD_BY_SESSION;
+	const bool waits = !bpf->rodata->everywhere && !bpf->rodata->in_windows;
 
 	bpf->rodata->by_events = by == RECORD_BY_SINGLE;
 	bpf->rodata->can_cast = by != RECORD_BY_SINGLE || kernel_has("bpf_rdonly_cast");
 	bpf->rodata->can_signal_tasks = with_sessions || kernel_has("bpf_send_signal_task");
-	bpf_program__set_autoload(bpf->progs.child_is_made, bpf->rodata->can_signal_tasks);
-	bpf_program__set_autoload(bpf->progs.child_begins, !bpf->rodata->can_signal_tasks);
+	/* Where children wait for no events, none has to be stopped. */
+	bpf_program__set_autoload(bpf->progs.child_is_made, waits && bpf->rodata->can_signal_tasks);
+	bpf_program__set_autoload(bpf->progs.child_begins, waits && !bpf->rodata->can_signal_tasks);
 	bpf_program__set_autoload(bpf->progs.linked_call, with_sessions);
 	bpf_program__set_autoload(bpf->progs.carrier_ends,
 				  by == RECORD_BY_SINGLE && !bpf->rodata->can_signal_tasks);
