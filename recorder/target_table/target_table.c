@@ -205,10 +205,12 @@ static int send_continue(const struct target_table *table, struct target *target
 	uint64_t waiting = waiting_stops(table, target, (pid_t)tgid);
 	int err = send_signal(table, target, tgid, SIGCONT);
 
-	for (size_t i = 0; i < ARRAY_SIZE(stops) && !err; i++)
+	if (err)
+		return err;
+	for (size_t i = 0; i < ARRAY_SIZE(stops); i++)
 		if (waiting & 1ULL << (stops[i] - 1))
 			send_signal(table, target, tgid, stops[i]);
-	return err;
+	return 0;
 }
 
 /*
@@ -321,7 +323,7 @@ pid_t target_table_next_kept(struct target_table *table, bool forgets)
 pid_t target_table_next_stuck(struct target_table *table)
 {
 	/* Nothing else would end the walk early. */
-	if (!table->forbidden)
+	if (!table->forbidden || !table->any_stopped)
 		return 0;
 	for (struct target *target = NULL; (target = target_table_next(table, target));) {
 		if (target->stopped != TARGET_STUCK)
