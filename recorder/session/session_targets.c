@@ -165,8 +165,6 @@ static int start_command(struct session *session)
 	};
 	int err = launch_command(options->command, &launch, &session->command, &session->probes);
 
-	if (!err)
-		err = shadow_stack_check(session->command.pid);
 	if (!err && options->config.no_heap)
 		probe_set_deinit(&session->probes);
 	if (!err)
