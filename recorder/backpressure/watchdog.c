@@ -41,9 +41,9 @@ bool watchdog_may_continue(bool tells)
 	bool ret = capabilities_have(CAP_KILL);
 
 	if (!ret && tells)
-		diag_warn("no process is stopped, because leakrec could not continue it without "
-			  "CAP_KILL: events may be lost, and first calls of children and in new "
-			  "files be missing; run leakrec as root, or give it CAP_KILL, too");
+		diag_warn("cannot stop processes without CAP_KILL, which continues them: events "
+			  "may be lost, and first calls of children and in new files be missing; "
+			  "run leakrec as root, or give it CAP_KILL, too");
 	return ret;
 }
 
