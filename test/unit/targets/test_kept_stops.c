@@ -157,10 +157,10 @@ static struct target *stopped_target_of_nobody(pid_t *ret)
 
 	if (pid == 0) {
 		setsid();
-		if (setresuid(NOBODY, NOBODY, NOBODY) == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			raise(SIGSTOP);
-		}
+		if (setresuid(NOBODY, NOBODY, NOBODY))
+			_exit(1);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		raise(SIGSTOP);
 		for (;;)
 			pause();
 	}
