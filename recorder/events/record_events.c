@@ -242,7 +242,8 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 		err = event_list_add_probes(&ret->probes, probes, nr_probes, config, format);
 	if (err)
 		goto out;
-	record_events_raise_fd_limit((ret->side.nr_events + ret->probes.nr_events) * nr_tids *
+	/* One event may have its descriptors twice: apart_open(). */
+	record_events_raise_fd_limit((ret->side.nr_events + ret->probes.nr_events + 1) * nr_tids *
 					     (size_t)perf_cpu_map__nr(cpus) +
 				     2 * nr_tids + 256);
 	if (nr_probes && config->scope == RECORD_PROCESSES && event_attr_contexts_swap())

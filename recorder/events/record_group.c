@@ -76,12 +76,16 @@ int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 	for (size_t i = 0; i < group->nr_events;) {
 		const struct record_event *event = &group->events[i];
 
+		if (event->file && event->file->is_given_up) {
+			i = remove_file(group, event->file);
+			continue;
+		}
 		err = is_interrupted() ? -EINTR
 		      : event->file    ? probe_file_check_blocking(event->file)
 				       : 0;
 		if (!err)
-			err = apart_run(open_event,
-					&(struct event_to_open){event->evsel, cpus, threads});
+			err = apart_open(open_event,
+					 &(struct event_to_open){event->evsel, cpus, threads});
 		if (err >= 0) {
 			i++;
 			continue;

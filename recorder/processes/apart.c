@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/processes/apart.h"
 
+#include "common/interrupted.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define STACK_BYTES 65536
+#define ASK_MS	    50 /* how often apart_open() asks for signals */
 
 struct apart {
 	int (*work)(void *argument);
@@ -30,24 +36,76 @@ static int run_apart(void *argument)
 	_exit(0);
 }
 
-int apart_run(int (*work)(void *argument), void *argument)
+/*
+ * Opens all descriptors after @fd once more. The work closes what it has opened when it fails, and
+ * to close the last descriptor of a probe's event waits as long as to open it. leak-end closes the
+ * others (session/removal.h).
+ */
+static void keep_open_after(int fd)
+{
+	int end = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	for (int other = fd + 1; other < end; other++)
+		fcntl(other, F_DUPFD_CLOEXEC, 0);
+	close(end);
+}
+
+/*
+ * Returns when the process has ended. After a signal for this one, the process can open nothing
+ * more, and this returns true. It shares this thread's libc state: before that, nothing here may
+ * set errno.
+ */
+static bool forbid_when_interrupted(pid_t pid, int pid_fd)
+{
+	static const struct rlimit none = {0};
+	struct pollfd end = {.fd = pid_fd, .events = POLLIN};
+	bool is_forbidden = false;
+
+	while (poll(&end, 1, ASK_MS) == 0) {
+		if (is_forbidden || !is_interrupted())
+			continue;
+		is_forbidden = prlimit(pid, RLIMIT_NOFILE, &none, NULL) == 0;
+		keep_open_after(pid_fd);
+	}
+	return is_forbidden;
+}
+
+static int run(int (*work)(void *argument), void *argument, bool opens)
 {
 	/* As in a child of vfork(), libc's state of this thread can be used: this thread waits. */
 	_Alignas(16) char stack[STACK_BYTES];
 	struct apart apart = {work, argument, -ECHILD};
+	bool is_forbidden = false;
 	sigset_t all, before;
+	int pid_fd = -1;
 	pid_t pid;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	/* Without an exit signal: nobody is to take it for the end of a recorded command. */
-	pid = clone(run_apart, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_FILES, &apart);
-	if (pid < 0)
+	pid = clone(run_apart, stack + sizeof(stack),
+		    CLONE_VM | CLONE_FILES | (opens ? CLONE_PIDFD : CLONE_VFORK), &apart, &pid_fd);
+	if (pid < 0) {
 		apart.result = -errno;
-	else
+	} else {
+		if (opens)
+			is_forbidden = forbid_when_interrupted(pid, pid_fd);
 		waitpid(pid, NULL, __WCLONE);
+	}
+	if (pid_fd >= 0)
+		close(pid_fd);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return apart.result;
+	return is_forbidden && apart.result < 0 ? -EINTR : apart.result;
+}
+
+int apart_run(int (*work)(void *argument), void *argument)
+{
+	return run(work, argument, false);
+}
+
+int apart_open(int (*work)(void *argument), void *argument)
+{
+	return run(work, argument, true);
 }
 
 /*

@@ -23,6 +23,16 @@
  */
 int apart_run(int (*work)(void *argument), void *argument);
 
+/*
+ * The same for @work that opens many descriptors, one after the other. Once a signal asks this
+ * process to end, no more can be opened: then @work fails, and this returns -EINTR.
+ *
+ * Each perf event of a probe waits for a lock of the kernel (event_mutex, perf_trace_init() in
+ * kernel/trace/trace_event_perf.c, Linux 6.18). Who closes such events holds it for a tenth of a
+ * second each, so to open 64 took ten seconds while another recording ended.
+ */
+int apart_open(int (*work)(void *argument), void *argument);
+
 /* Descriptors that such processes close while this one goes on. */
 struct apart_closing;
 

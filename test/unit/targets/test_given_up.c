@@ -49,6 +49,11 @@ int apart_run(int (*work)(void *argument), void *argument)
 	return work(argument);
 }
 
+int apart_open(int (*work)(void *argument), void *argument)
+{
+	return work(argument);
+}
+
 /* In place of bpf_windows.c, which has the programs' memory. */
 void bpf_window_close(struct bpf_recorder *recorder)
 {
