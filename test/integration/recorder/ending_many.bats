@@ -33,11 +33,14 @@ teardown() {
 	finish_churn
 }
 
-# has_files N: leakrec has more open: events, one for each thread and CPU.
+# has_files N: leakrec has more open: events, one for each thread and CPU. The shell that starts leakrec has some, too,
+# and would lose the signal.
 has_files() {
-	local files=("/proc/$LEAKREC_PID/fd"/*)
+	local files=("/proc/$LEAKREC_PID/fd"/*) comm=
 
-	((${#files[@]} > $1)) || [[ ! -e /proc/$LEAKREC_PID/fd/2 ]]
+	[[ -e /proc/$LEAKREC_PID/fd/2 ]] || return 0 # it has ended
+	{ read -r comm <"/proc/$LEAKREC_PID/comm"; } 2>/dev/null || return 0
+	((${#files[@]} > $1)) && [[ $comm == leakrec ]]
 }
 
 # Each signal comes while leakrec does something else: registers probes, opens the first events, and others.
