@@ -56,7 +56,7 @@ struct probe_file {
 	bool has_size_word; /* glibc's allocator: the word before a block has its size */
 	bool has_resources; /* its probes are on resources; others are another probe_file */
 	bool is_on_fuse;    /* a process has to answer when it is read */
-	bool is_given_up;   /* it is being overwritten: it is not probed any more */
+	bool is_given_up;   /* it is being overwritten, or was: it is not probed any more */
 	struct probe *probes;
 	size_t nr_probes;
 };

@@ -404,6 +404,8 @@ int bpf_recorder_link_all(struct bpf_recorder *recorder)
 	int err, first_err = 0;
 
 	while ((file = next_file(recorder, &site))) {
+		if (file->is_given_up)
+			continue;
 		err = link_file(recorder, file, 0);
 		if (err == -EINTR && is_interrupted())
 			return err;

@@ -54,7 +54,7 @@ static int round_ms(const struct session *session, int longest_ms)
 static bool may_miss(const struct session *session)
 {
 	return session->fork_follow.error || session->events.nr_left_out ||
-	       session->rounds.given_up.nr || session->nr_without_entry ||
+	       session->rounds.given_up.nr || session->nr_changed || session->nr_without_entry ||
 	       (session->recorder &&
 		(session->recorder->nr_unlinked || session->recorder->has_headless ||
 		 session->recorder->has_left_out || session->recorder->has_left_out_file ||

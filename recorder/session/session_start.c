@@ -138,15 +138,34 @@ static int add_targets(struct session *session)
 	return 0;
 }
 
+/*
+ * Takes leases on all files. Among those of all processes, some may have changed meanwhile; but
+ * something must be left.
+ */
+static int take_leases(struct session *session)
+{
+	struct probe_set *const sets[] = {&session->probes, &session->own_probes};
+	size_t *nr_given_up = session_is_system_wide(session) ? &session->nr_changed : NULL;
+	size_t nr_files = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sets) && !err; i++) {
+		err = file_leases_take_all(&session->leases, sets[i], nr_given_up);
+		nr_files += sets[i]->nr_files;
+	}
+	if (err || !session->nr_changed || session->nr_changed < nr_files)
+		return err;
+	diag_error("cannot record: no other file is left; try again");
+	return -ESTALE;
+}
+
 /* Attaches programs or perf events to the processes. They record nothing yet. */
 static int attach(struct session *session)
 {
 	const struct session_options *options = session->options;
 	const struct probe_set *sets[] = {&session->probes, &session->own_probes};
-	int err = file_leases_take_all(&session->leases, &session->probes);
+	int err = take_leases(session);
 
-	if (!err)
-		err = file_leases_take_all(&session->leases, &session->own_probes);
 	if (err)
 		return err;
 	err = add_targets(session);

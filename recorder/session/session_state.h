@@ -24,6 +24,7 @@ struct session {
 	const pid_t *pids; /* the processes to record; if all are, set at the start */
 	size_t nr_pids;
 	size_t nr_without_entry;	   /* of them, in the target table */
+	size_t nr_changed;		   /* files given up, as they changed during set-up */
 	struct process_list all_processes; /* holds @pids, unless a command is recorded */
 	uint64_t *start_ticks; /* of named processes, as they were when named; or NULL */
 	size_t nr_found;       /* if all are recorded: how many were searched for allocators */

@@ -73,18 +73,25 @@ void file_leases_warn(const struct probe_file *file, int err)
 		  file->display, file_leases_reason(err));
 }
 
-int file_leases_take_all(struct file_leases *leases, struct probe_set *set)
+int file_leases_take_all(struct file_leases *leases, struct probe_set *set, size_t *nr_given_up)
 {
 	for (size_t i = 0; i < set->nr_files; i++) {
-		int err = file_leases_take(leases, &set->files[i]);
+		struct probe_file *file = &set->files[i];
+		int err = file_leases_take(leases, file);
 
+		if (err == -ESTALE && nr_given_up) {
+			diag_warn("%s is not recorded: %s", file->display, file_leases_reason(err));
+			file->is_given_up = true;
+			(*nr_given_up)++;
+			continue;
+		}
 		if (err == -ESTALE)
 			diag_error("cannot record: %s has changed since it was analysed; try again",
-				   set->files[i].display);
+				   file->display);
 		if (err == -ENOMEM || err == -ESTALE)
 			return err;
 		if (err)
-			file_leases_warn(&set->files[i], err);
+			file_leases_warn(file, err);
 	}
 	return 0;
 }

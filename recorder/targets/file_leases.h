@@ -49,9 +49,11 @@ void file_leases_warn(const struct probe_file *file, int err);
 
 /*
  * Takes leases on all files of @set. It warns of files that cannot be watched, and returns 0,
- * -ENOMEM, or -ESTALE, reported.
+ * -ENOMEM, or -ESTALE, reported. With @nr_given_up, it counts files that have changed since they
+ * were analysed, and gives them up, with a warning each: a removed file has changed, too, and among
+ * all that processes map, some may be.
  */
-int file_leases_take_all(struct file_leases *leases, struct probe_set *set);
+int file_leases_take_all(struct file_leases *leases, struct probe_set *set, size_t *nr_given_up);
 
 /*
  * Returns a file that somebody waits to open for writing, or has opened because the time was up;

@@ -221,6 +221,25 @@ static void test_the_lease_outlasts_the_recording(void **state)
 	fixture->writer = 0;
 }
 
+/* With -a, one such file among many does not end the recording. */
+static void test_a_changed_file_is_left_out_if_all_are_recorded(void **state)
+{
+	struct fixture *fixture = *state;
+	struct probe_set set = {.files = &fixture->file, .nr_files = 1};
+	size_t nr = 0;
+	int err;
+
+	assert_int_equal(unlink(fixture->file.path), 0);
+	err = file_leases_take_all(&fixture->leases, &set, NULL);
+	if (!err) /* there are no leases here */
+		skip();
+	assert_int_equal(err, -ESTALE);
+	assert_false(fixture->file.is_given_up);
+	assert_int_equal(file_leases_take_all(&fixture->leases, &set, &nr), 0);
+	assert_int_equal(nr, 1);
+	assert_true(fixture->file.is_given_up);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +249,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_the_lease_outlasts_the_recording, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(test_a_changed_file_is_left_out_if_all_are_recorded,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
