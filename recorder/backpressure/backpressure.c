@@ -12,6 +12,7 @@
 #include "recorder/events/event_attr.h"
 #include "recorder/events/event_removal.h"
 #include "recorder/processes/exempt.h"
+#include "recorder/backpressure/suspension.h"
 #include "recorder/backpressure/watchdog.h"
 #include "recorder/target_table/target_table.h"
 #include "recorder/loading/backup_programs.h"
@@ -21,8 +22,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/membarrier.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -52,6 +51,7 @@ struct backpressure {
 	size_t nr_events;
 	bool is_own_table; /* there are no programs: the recorder stops the targets */
 	bool is_system_wide;
+	uint64_t limit_bytes; /* target_table_set_limit()'s */
 	bool told_overdue, told_late, told_missed, told_no_room, told_strained, told_killed;
 	unsigned int nr_suspensions_told;
 	bool watches_clones;			  /* context_breakers.bpf.h */
@@ -160,73 +160,6 @@ static int place_table(struct backpressure *backpressure, const struct record_co
 	return 0;
 }
 
-/* --- Ctrl-Z --- */
-
-/* The signal handler's table. */
-static struct target_table *suspended_table;
-static volatile sig_atomic_t nr_suspensions;
-
-static void continue_all(struct target_table *table)
-{
-	target_table_continue_all(table);
-	/* Programs that were running may have stopped a target meanwhile. Wait for them to end. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-	target_table_continue_all(table);
-}
-
-/*
- * Handles Ctrl-Z, which stops the recorder but not the targets: stopped targets continue, and none
- * is stopped until `fg`. A signal handler does this, because the recorder may be waiting for
- * anything.
- */
-static void on_suspend(int number)
-{
-	struct sigaction action = {.sa_handler = SIG_DFL}, ours;
-	int saved_errno = errno;
-	sigset_t set, before;
-
-	target_table_pause(suspended_table, true);
-	continue_all(suspended_table);
-	sigaction(number, &action, &ours);
-	raise(number);
-	sigemptyset(&set);
-	sigaddset(&set, number);
-	/* The recorder stops here, unless no shell could continue it. */
-	sigprocmask(SIG_UNBLOCK, &set, &before);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	sigaction(number, &ours, NULL);
-	nr_suspensions++;
-	target_table_pause(suspended_table, false);
-	errno = saved_errno;
-}
-
-static void watch_suspension(struct target_table *shared)
-{
-	static const int numbers[] = {SIGTSTP, SIGTTIN};
-	struct sigaction action = {.sa_handler = on_suspend, .sa_flags = SA_RESTART}, before;
-	sigset_t set;
-
-	suspended_table = shared;
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(numbers[i], &action, NULL);
-	/* Let a recorder in the background write messages, also with `stty tostop`. */
-	sigemptyset(&set);
-	sigaddset(&set, SIGTTOU);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
-static void unwatch_suspension(void)
-{
-	static const int numbers[] = {SIGTSTP, SIGTTIN};
-	struct sigaction before;
-
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == on_suspend)
-			signal(numbers[i], SIG_DFL);
-	suspended_table = NULL;
-}
-
 /* --- Life --- */
 
 int backpressure_create(const struct record_config *config, struct target_table *shared,
@@ -265,9 +198,13 @@ int backpressure_create(const struct record_config *config, struct target_table 
 
 		if (!may_continue)
 			target_table_forbid_stops(backpressure->table);
-		target_table_set_limit(backpressure->table, holds ? limit_bytes : 0);
+		backpressure->limit_bytes = holds ? limit_bytes : 0;
+		target_table_set_limit(backpressure->table, backpressure->limit_bytes);
 		if (holds && backpressure->is_system_wide)
 			target_table_prefer_fillers(backpressure->table, ring_bytes);
+		/* Programs on perf events run before these are enabled, and know no ring. */
+		if (backpressure->bpf)
+			target_table_set_limit(backpressure->table, 0);
 		err = watchdog_start(&backpressure->watchdog, backpressure->table);
 		if (err)
 			diag_error("cannot start the watchdog: %s", strerror(-err));
@@ -276,7 +213,7 @@ int backpressure_create(const struct record_config *config, struct target_table 
 		backpressure_destroy(backpressure);
 		return err;
 	}
-	watch_suspension(backpressure->table);
+	suspension_watch(backpressure->table);
 	*ret = backpressure;
 	return 0;
 }
@@ -287,8 +224,8 @@ void backpressure_destroy(struct backpressure *backpressure)
 		return;
 	if (backpressure->table) {
 		target_table_close(backpressure->table);
-		continue_all(backpressure->table);
-		unwatch_suspension();
+		suspension_let_go(backpressure->table);
+		suspension_unwatch();
 	}
 	for (size_t i = 0; i < backpressure->nr_events; i++)
 		close(backpressure->events[i].fd);
@@ -423,7 +360,7 @@ int backpressure_attach(struct backpressure *backpressure, const struct record_e
 
 	/* If all processes are recorded, the programs also choose among them. */
 	if (backpressure->bpf && !backpressure->bpf->rodata->everywhere &&
-	    !backpressure->table->limit_bytes)
+	    !backpressure->limit_bytes)
 		return 0;
 	for (size_t i = 0; backpressure->bpf && i < events->probes.nr_events && !err; i++) {
 		if (events->probes.events[i].attr.type != PERF_TYPE_TRACEPOINT)
@@ -432,6 +369,11 @@ int backpressure_attach(struct backpressure *backpressure, const struct record_e
 				       : attach_program(backpressure, &events->probes.events[i]);
 	}
 	return err;
+}
+
+void backpressure_begin(struct backpressure *backpressure)
+{
+	target_table_set_limit(backpressure->table, backpressure->limit_bytes);
 }
 
 static void close_event(struct backpressure *backpressure, uint64_t config)
@@ -507,8 +449,8 @@ static void report_limits(struct backpressure *backpressure)
 			  "instead (--on-overload drop)",
 			  TARGET_STRAINED_WINDOWS, name);
 	}
-	if ((unsigned int)nr_suspensions != backpressure->nr_suspensions_told) {
-		backpressure->nr_suspensions_told = (unsigned int)nr_suspensions;
+	if (suspension_count() != backpressure->nr_suspensions_told) {
+		backpressure->nr_suspensions_told = suspension_count();
 		diag_note("recording goes on; events without room meanwhile are lost, and counted");
 	}
 }

@@ -65,6 +65,9 @@ void backpressure_set_role(struct backpressure *backpressure, pid_t pid, enum ta
 /* Attaches the programs to the probes' events. Returns 0 or a negative errno, reported. */
 int backpressure_attach(struct backpressure *backpressure, const struct record_events *events);
 
+/* Call it before the events are enabled: from now on, rings fill up. */
+void backpressure_begin(struct backpressure *backpressure);
+
 /* Closes the programs' events on the probes of @file, which gives up its other events, too. */
 void backpressure_remove_file(struct backpressure *backpressure, const struct record_events *events,
 			      const struct probe_file *file);

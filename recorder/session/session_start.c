@@ -381,8 +381,11 @@ static int begin_memory(struct session *session)
  */
 static int enable(struct session *session)
 {
-	int err = record_events_enable(&session->events.probes);
+	int err;
 
+	if (session->backpressure)
+		backpressure_begin(session->backpressure);
+	err = record_events_enable(&session->events.probes);
 	if (err)
 		return err;
 	for (size_t i = 0; i < session->nr_pids && session->recorder; i++) {
