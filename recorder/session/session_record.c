@@ -185,10 +185,12 @@ static int scan_at_end(struct session *session)
 	heap_scan_end(&session->heap_scan, !session->targets_gone);
 	if (!session->targets_gone) {
 		session_consume_signals(session->signal_fd);
+		session->fork_follow.interrupted = false;
 		diag_note("scanning what the process%s can still get to; Ctrl-C leaves that out",
 			  session->nr_pids > 1 ? "es" : "");
 	}
-	while (!err && heap_scan_is_busy(&session->heap_scan) && !session_has_signal(session)) {
+	/* The writer may have taken the first signal, and knows of it still. */
+	while (!err && heap_scan_is_busy(&session->heap_scan) && !is_interrupted()) {
 		err = rounds_wait(&session->rounds, session->signal_fd,
 				  round_ms(session, ROUND_MS));
 		if (err >= 0 || err == -ESRCH)

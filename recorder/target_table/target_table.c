@@ -441,6 +441,12 @@ void target_table_end_opening(struct target_table *table, struct target *target,
 	__atomic_store_n(&table->any_stopped, 1, __ATOMIC_SEQ_CST);
 }
 
+void target_table_put_off_opening(struct target_table *table, struct target *target)
+{
+	exchange(&target->forks, TARGET_FORKS_OPENING, TARGET_FORKS_WANTED);
+	__atomic_store_n(&table->any_stopped, 1, __ATOMIC_SEQ_CST);
+}
+
 pid_t target_carrier(const struct target *target, size_t nth)
 {
 	return (pid_t)(target->carriers[nth] & ~TARGET_CARRIER_OPENING);

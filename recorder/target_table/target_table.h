@@ -119,6 +119,9 @@ bool target_begin_opening(struct target *target);
  */
 void target_table_end_opening(struct target_table *table, struct target *target, bool is_followed);
 
+/* A signal came before the events were open: @target still waits for them. */
+void target_table_put_off_opening(struct target_table *table, struct target *target);
+
 /*
  * Notes that the thread @tid gets the events of @target. Before they are opened: it may end
  * meanwhile. Returns false if it has them already, or if there is no room.

@@ -338,8 +338,8 @@ static bool has_tid(const struct task_list *list, pid_t tid)
 /* Opens all events for all threads of a stopped process. */
 static int follow_process(struct fork_follow *fork_follow, pid_t pid)
 {
+	size_t nr_before = fork_follow->fds.nr, nr_new = 1;
 	struct task_list known = {0};
-	size_t nr_new = 1;
 	int err = 0;
 
 	for (int i = 0; i < MAX_ATTEMPTS && nr_new && !err; i++) {
@@ -358,6 +358,9 @@ static int follow_process(struct fork_follow *fork_follow, pid_t pid)
 		known = now;
 	}
 	task_list_deinit(&known);
+	/* leak-end needs a few descriptors. */
+	if (err == -EMFILE)
+		follow_fds_close_after(&fork_follow->fds, nr_before);
 	if (nr_new && !err)
 		target_table_note_missed(backpressure_table(fork_follow->backpressure));
 	return err == -ESRCH ? 0 : err;
@@ -537,6 +540,7 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 		if (!err)
 			err = follow(fork_follow, target, pid, &inherits);
 		if (err == -EINTR) {
+			target_table_put_off_opening(table, target);
 			fork_follow->interrupted = true;
 			return;
 		}
