@@ -171,6 +171,9 @@ static bool wait_for_leak_end(const struct removal *removal, int signal_fd, uint
 	};
 	uint64_t now_ns = clock_now_ns(), left_ms;
 
+	/* There was no descriptor left: waitpid() waits. */
+	if (removal->child_fd < 0)
+		return true;
 	while (now_ns < deadline_ns) {
 		left_ms = (deadline_ns - now_ns) / 1000000 + 1;
 		if (poll(fds, ARRAY_SIZE(fds), left_ms < 60000 ? (int)left_ms : 60000) < 0 &&

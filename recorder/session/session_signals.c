@@ -34,6 +34,8 @@ static void end_planning(int number)
 void session_let_signals_end(const struct session_options *options)
 {
 	signal(SIGPIPE, SIG_IGN);
+	/* Whoever started us may ignore it. Then waitpid() would not tell how a child ended. */
+	signal(SIGCHLD, SIG_DFL);
 	if (options->view_fd >= 0) {
 		planning_view_fd = options->view_fd;
 		for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++)
