@@ -12,6 +12,7 @@ struct live_status {
 	uint64_t start_ns;  /* CLOCK_MONOTONIC; 0 while the recorder sets up */
 	uint64_t lost;	    /* samples */
 	uint64_t may_miss;  /* 1: there may be more of them */
+	uint64_t unguarded; /* tasks and files whose releases may be missing */
 	uint64_t pauses;    /* of the recorded processes */
 	uint64_t paused_ns; /* total */
 	uint64_t left_out;  /* samples that are not in the pipe: the live parser was too slow */

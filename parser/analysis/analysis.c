@@ -390,7 +390,7 @@ static int on_own_sample(struct analysis *analysis, const struct perf_sample *sa
 		return 0;
 	if (event->is_doubt) {
 		analysis->may_miss = true;
-		analysis->unguarded_tasks += sample->mark_number;
+		analysis_note_unguarded(analysis, sample->mark_number);
 		return 0;
 	}
 	if (event->is_bound)

@@ -38,7 +38,7 @@ struct analysis {
 	uint64_t lost_any_time; /* the ones of @lost without a known window */
 	uint64_t left_out;	/* the ones of @lost_any_time that leakrec had no time to show */
 	bool may_miss;		/* events may be missing that are in no count */
-	/* Tasks whose events may have been lost; the number of events is unknown. */
+	/* Tasks and files whose events may have been lost; the number of events is unknown. */
 	uint64_t unguarded_tasks;
 	struct loss_windows *loss_windows;
 	struct intervals *intervals; /* set by the caller; gets the marks; NULL: none */
@@ -113,6 +113,13 @@ int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr
 struct perf_consumer analysis_consumer(struct analysis *analysis);
 /* @err is the result of reading. Returns it, or -ENOMEM (reported). */
 int analysis_finish(struct analysis *analysis, int err);
+
+/* So many tasks and files were unguarded so far. The recording says it only at its end. */
+static inline void analysis_note_unguarded(struct analysis *analysis, uint64_t nr)
+{
+	if (nr > analysis->unguarded_tasks)
+		analysis->unguarded_tasks = nr;
+}
 
 /*
  * True if allocations and frees were observed only in a part of the time: leakrec --budget. A quiet

@@ -63,6 +63,20 @@ static bool may_miss(const struct session *session)
 	       (session->backpressure && backpressure_may_miss(session->backpressure));
 }
 
+/*
+ * The number of tasks and files whose releases may be missing: tasks that were created without a
+ * breaker, before Linux 6.12 (context_breakers.h), or that went on before their set-up was
+ * finished, and files whose probes were removed meanwhile.
+ */
+static uint64_t nr_unguarded(const struct session *session)
+{
+	uint64_t nr_late =
+		session->recorder ? backpressure_nr_set_up_late(session->backpressure) : 0;
+
+	return context_breakers_nr_unguarded(&session->events.breakers) + nr_late +
+	       session->rounds.given_up.nr;
+}
+
 /* Tells the viewer what the recording does not contain. */
 static void tell_status(const struct session *session)
 {
@@ -73,6 +87,7 @@ static void tell_status(const struct session *session)
 		return;
 	live_status_set(&status->lost, reader->lost);
 	live_status_set(&status->may_miss, may_miss(session));
+	live_status_set(&status->unguarded, nr_unguarded(session));
 	live_status_set(&status->cpu_ns, clock_process_ns());
 	if (!session->backpressure)
 		return;
@@ -298,17 +313,14 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 }
 
 /*
- * Notes in the recording that events may be missing. What is held is doubtful if tasks were created
- * without a breaker, before Linux 6.12 (context_breakers.h), or if BPF programs record and a stop
- * for set-up took too long. Otherwise only first calls of children and of new files are in
- * question. Readers that know no windows must not take what was not observed for leaks.
+ * Notes in the recording that events may be missing. What is held is doubtful if something was
+ * unguarded. Otherwise only first calls of children and of new files are in question. Readers that
+ * know no windows must not take what was not observed for leaks.
  */
 static int tell_doubts(const struct session *session)
 {
 	const struct ring_reader *reader = &session->rounds.reader;
 	uint64_t nr = context_breakers_nr_unguarded(&session->events.breakers);
-	uint64_t nr_late =
-		session->recorder ? backpressure_nr_set_up_late(session->backpressure) : 0;
 	int err = 0;
 
 	if (nr)
@@ -316,7 +328,7 @@ static int tell_doubts(const struct session *session)
 			  "unguarded, so what is held is doubtful; Linux 6.12 has no such problem",
 			  nr, quantity_word(nr, "", "es"), quantity_plural(nr));
 	if (may_miss(session))
-		err = marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late,
+		err = marks_write_doubt(session->marks.pid, reader->end_ns, nr_unguarded(session),
 					session->writer);
 	if (!err && session->options->budget)
 		err = marks_write_doubt(session->marks.pid, reader->end_ns, WINDOW_DOUBT,

@@ -106,11 +106,13 @@ static void note_losses(struct live_parser *parser)
 {
 	const struct live_status *status = parser->options->status;
 	uint64_t left_out = live_status_get(&status->left_out);
+	uint64_t unguarded = live_status_get(&status->unguarded);
 
 	parser->analysis.lost += left_out - parser->left_out;
 	parser->analysis.lost_any_time += left_out - parser->left_out;
 	parser->analysis.left_out = parser->left_out = left_out;
 	parser->analysis.may_miss |= live_status_get(&status->may_miss) != 0;
+	analysis_note_unguarded(&parser->analysis, unguarded);
 }
 
 /* Judges what has come so far. Returns 0 or a negative errno. */

@@ -136,7 +136,7 @@ static void write_losses(FILE *out, const struct analysis *analysis)
 	if (analysis->unguarded_tasks)
 		fprintf(out,
 			"# lost: possibly uncounted events: %" PRIu64
-			" processes or threads were unguarded\n",
+			" processes, threads or files were unguarded\n",
 			analysis->unguarded_tasks);
 	else if (analysis->may_miss)
 		fputs("# lost: possibly uncounted events: " INPUT_ADVICE_FIRST_CALLS "\n", out);

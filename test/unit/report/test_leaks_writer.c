@@ -485,7 +485,7 @@ static void unguarded_tasks_make_all_doubtful(void **state)
 	assert_has(text, " lost=0 ");
 	assert_has(text, " firm_blocks=0 ");
 	assert_has(text, " unguarded_tasks=3 ");
-	assert_has(text, "\n# lost: possibly uncounted events: 3 processes or threads ");
+	assert_has(text, "\n# lost: possibly uncounted events: 3 processes, threads or files ");
 	assert_has(text, " doubtful:lost ");
 	assert_lacks(text, " firm ");
 }
