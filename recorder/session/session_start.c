@@ -16,6 +16,7 @@
 #include "recorder/targets/system_wide.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <perf/evlist.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,25 +204,38 @@ static int prepare_unwinder(struct session *session)
 	return err;
 }
 
+#define SIZES_BYTES 64 /* --size=MIN..MAX */
+
 /*
  * The tool's command line with "--" before the command, so that readers know where the tool's own
- * options end. The caller frees it. NULL: out of memory.
+ * options end. They do not know abbreviated options: those by which only a part is recorded are
+ * written in full once more. The caller frees it. NULL: out of memory.
  */
-static char **command_line(const struct session_options *options, int *ret_argc)
+static char **command_line(const struct session_options *options, char sizes[SIZES_BYTES],
+			   int *ret_argc)
 {
+	static char end[] = "--", filter[] = "--filter=...";
 	size_t nr = (size_t)options->argc;
 	size_t nr_before = options->command ? (size_t)(options->command - options->argv) : nr;
 	size_t nr_own = nr_before;
-	static char end[] = "--";
-	char **words = calloc(nr + 1, sizeof(*words));
+	char **words = calloc(nr + 3, sizeof(*words));
 
 	if (!words)
 		return NULL;
 	memcpy(words, options->argv, nr_own * sizeof(*words));
-	if (nr_own < nr && strcmp(words[nr_own - 1], "--") != 0)
+	if (strcmp(words[nr_own - 1], end) == 0)
+		nr_own--;
+	if (options->config.nr_filters)
+		words[nr_own++] = filter;
+	if (options->config.has_sizes) {
+		snprintf(sizes, SIZES_BYTES, "--size=%" PRIu64 "..%" PRIu64,
+			 options->config.sizes.min_bytes, options->config.sizes.max_bytes);
+		words[nr_own++] = sizes;
+	}
+	if (options->command) {
 		words[nr_own++] = end;
-	if (options->command)
 		memcpy(words + nr_own, options->command, (nr - nr_before) * sizeof(*words));
+	}
 	*ret_argc = (int)(nr - nr_before + nr_own);
 	return words;
 }
@@ -275,6 +289,7 @@ static int begin_output(struct session *session)
 {
 	const struct session_options *options = session->options;
 	_cleanup_free_ char **words = NULL;
+	char sizes[SIZES_BYTES];
 	int nr_words = 0;
 	int err = marks_describe(&session->events, &options->config);
 
@@ -297,7 +312,7 @@ static int begin_output(struct session *session)
 	if (!err && session->segments)
 		err = segments_describe(&session->events, &options->config);
 	if (!err) {
-		words = command_line(options, &nr_words);
+		words = command_line(options, sizes, &nr_words);
 		err = words ? 0 : -ENOMEM;
 	}
 	if (err == -ENOMEM)

@@ -40,9 +40,10 @@ teardown() {
 	check 131000 133000 --rounds 2000
 }
 
+# Also if the option was abbreviated.
 @test "size filter: a pipe tells which sizes were recorded" {
 	start_target many_sizes --rounds 300
-	"$BIN/leakrec" -p "$RECORDED_PID" --size 3072 -d 1 -o - 2>leakrec.err | "$BIN/leakparse" --summary >screen
+	"$BIN/leakrec" -p "$RECORDED_PID" --siz 3072 -d 1 -o - 2>leakrec.err | "$BIN/leakparse" --summary >screen
 	go_target
 	finish_target
 	grep -qx 'Only blocks of 3072 bytes were recorded (leakrec --size)' screen || fail "$(cat screen)"
