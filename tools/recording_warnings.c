@@ -51,12 +51,16 @@ void recording_warnings_of_losses(const struct analysis *analysis, const char *i
 	if (analysis_is_in_windows(analysis))
 		diag_warn("recorded in windows, %.3g %% of the time: %s",
 			  100 * analysis_observed_share(analysis), in_windows);
+	if (analysis->input.command.has_filter)
+		diag_warn(
+			"only a part of the calls was recorded (leakrec --filter): blocks shown as held "
+			"may have been freed");
 	if (analysis->may_miss && !analysis->unguarded_tasks)
 		diag_warn(INPUT_ADVICE_FIRST_CALLS);
 	if (!analysis->unguarded_tasks)
 		return;
 	diag_warn("events may be missing, and their number is unknown: %" PRIu64
-		  " processes or threads were unguarded; " INPUT_ADVICE_UNGUARDED,
+		  " processes, threads or files were unguarded; " INPUT_ADVICE_UNGUARDED,
 		  analysis->unguarded_tasks);
 }
 

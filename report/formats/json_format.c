@@ -100,6 +100,13 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	}
 	if (stats->forgetful_children)
 		write_u64(out, "forgetful_children", stats->forgetful_children);
+	if (analysis->input.command.has_filter)
+		fputs("\"filtered\":true,", out);
+	if (analysis->input.command.has_sizes) {
+		fputs("\"recorded_size\":\"", out);
+		size_range_write(out, &analysis->input.command.sizes);
+		fputs("\",", out);
+	}
 	write_u64(out, "lost", analysis->lost);
 	if (analysis->may_miss)
 		write_u64(out, "lost_more", 1);
