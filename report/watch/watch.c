@@ -64,8 +64,11 @@ static bool grows_too_fast(const struct watch *watch, const struct site_verdict 
 
 static bool exceeds_size(const struct watch *watch, const struct leak_report *report)
 {
-	return watch->limit.bytes ? leak_report_all_bytes(report) > watch->limit.bytes
-				  : leak_report_has_held(report);
+	if (!watch->limit.bytes)
+		return leak_report_has_held(report);
+	/* In windows, what is held is a sample. */
+	return report->in_windows ? report->estimate.bytes > (double)watch->limit.bytes
+				  : leak_report_all_bytes(report) > watch->limit.bytes;
 }
 
 /* --- The command --- */
