@@ -17,7 +17,7 @@
 /* The screen as leakparse --summary prints it to a file, each line after "screen ". */
 static int write_screen(FILE *out, const struct leak_report *report)
 {
-	const struct summary_report_style style = {.utf8 = true};
+	const struct summary_report_style style = {.utf8 = true, .is_live = true};
 	_cleanup_free_ char *text = NULL;
 	char *rest, *line;
 	size_t size;

@@ -44,6 +44,17 @@ static bool misses_blocks(const struct heap_tracker_stats *stats)
 	       stats->blocks_unlocated || (!stats->allocations && stats->entries_without_return);
 }
 
+const char *leak_words_unrecorded(const struct analysis *analysis)
+{
+	if (analysis->lost)
+		return "nothing was recorded: events were lost";
+	if (analysis->input.command.has_filter)
+		return "nothing was recorded: no call passed the filter";
+	if (analysis->input.command.has_sizes)
+		return "nothing was recorded: no block of these sizes was allocated";
+	return "nothing was recorded: no probe was hit";
+}
+
 const char *leak_words_nothing(const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
@@ -52,8 +63,7 @@ const char *leak_words_nothing(const struct leak_report *report)
 	if (report->nr_held)
 		return "nothing that the options select is held";
 	if (!stats->events && !analysis->was_enough)
-		return analysis->lost ? "nothing was recorded: events were lost"
-				      : "nothing was recorded: no probe was hit";
+		return leak_words_unrecorded(analysis);
 	if (report->in_windows)
 		return "no block is known to be held; not all were observed";
 	if (analysis->was_enough)

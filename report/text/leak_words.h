@@ -18,6 +18,9 @@ void leak_words_moment(FILE *out, const struct analysis *analysis);
  */
 void leak_words_certain(FILE *out, const struct leak_report *report);
 
+/* If there are no events: why. */
+const char *leak_words_unrecorded(const struct analysis *analysis);
+
 /* If nothing is held: what that means. Only a recording without doubts shows that all is freed. */
 const char *leak_words_nothing(const struct leak_report *report);
 

@@ -100,7 +100,14 @@ static void write_reason(FILE *out, const struct analysis *analysis,
 {
 	int64_t anonymous = balance->recorded + balance->other;
 	int64_t foreign = anonymous - balance->allocated;
+	const struct perf_command *command = &analysis->input.command;
 
+	if (command->has_sizes || command->has_filter) {
+		fputs("  Only a part was recorded (--size or --filter): other blocks may take the "
+		      "rest\n",
+		      out);
+		return;
+	}
 	if (is_worth_it(balance, foreign)) {
 		fputs("  No recorded allocation can explain ", out);
 		fputs(quantity_bytes((double)foreign).text, out);

@@ -41,6 +41,14 @@ static void write_when(FILE *out, const struct leak_report *report, size_t nr_ho
 	const char *owner = nr_holders > 1 ? "their processes" : "its process";
 	uint64_t exited = report->exited_blocks;
 
+	/* The numbers would be those of the sample. */
+	if (report->in_windows) {
+		fputs(", held ", out);
+		leak_words_moment(out, report->analysis);
+		if (exited)
+			fprintf(out, " or when %s exited", owner);
+		return;
+	}
 	if (exited && exited < report->held_blocks)
 		fprintf(out, " %" PRIu64, report->held_blocks - exited);
 	if (!exited || exited < report->held_blocks) {
@@ -124,14 +132,13 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 	if (analysis->input.command.has_filter)
 		fputs("Only a part of the calls was recorded (leakrec --filter)\n", out);
 	if (!stats->events && !analysis->was_enough) {
-		fprintf(out, "Nothing was recorded: %s\n",
-			analysis->lost ? "events were lost" : "no probe was hit");
+		fprintf(out, "N%s\n", leak_words_unrecorded(analysis) + 1);
 		return;
 	}
 	if (report->in_windows) {
 		write_in_windows(out, report);
 	} else if (!report->held_blocks) {
-		fputs(resource_report_has_any(report) ? "No memory" : "Nothing", out);
+		fputs(resource_report_has_any(report) ? "No recorded memory" : "Nothing", out);
 	} else {
 		leak_words_held(out, NULL, report->held_blocks, report->held_bytes);
 		fprintf(out, " in %" PRIu64 " stack%s,", report->memory_sites,
@@ -204,10 +211,11 @@ static void write_reach(FILE *out, const struct leak_report *report)
 			blocks[group] += report->reach_of[i].blocks[group];
 			bytes[group] += report->reach_of[i].bytes[group];
 		}
-	fputs("Scanned: ", out);
+	fputs(report->in_windows ? "Scanned, of the sample: " : "Scanned: ", out);
 	if (!blocks[REACH_GROUP_LOST] && !blocks[REACH_GROUP_NO_HOLDER]) {
-		fputs(report->worst == REACH_GROUP_LOST ? "no block is proven lost\n"
-							: "something points to each block\n",
+		fputs(report->worst == REACH_GROUP_LOST
+			      ? "no block is proven lost\n"
+			      : "no block was found that nothing points to\n",
 		      out);
 		return;
 	}
@@ -340,6 +348,14 @@ static void write_proof(FILE *out, const struct leak_report *report,
 	write_limits(out, report);
 }
 
+static int write_finding(FILE *out, const struct audit_finding *finding)
+{
+	if (!finding->count)
+		return 0;
+	fprintf(out, "! %s: %" PRIu64 "; %s\n", finding->what, finding->count, finding->effect);
+	return 1;
+}
+
 /* Reasons to doubt the result. Returns the number of lines. */
 static int write_doubts(FILE *out, const struct leak_report *report)
 {
@@ -370,12 +386,8 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 		fputs("! too short to tell a leak by age or growth: the program worked for less "
 		      "than 0.2 s, as one that starts does\n",
 		      out);
-	if (findings[AUDIT_UNSEEN_FREES].count && ++nr_lines)
-		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_UNSEEN_FREES].count,
-			findings[AUDIT_UNSEEN_FREES].what);
-	if (findings[AUDIT_RETURN_LATER].count && ++nr_lines)
-		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_RETURN_LATER].count,
-			findings[AUDIT_RETURN_LATER].what);
+	nr_lines += write_finding(out, &findings[AUDIT_UNSEEN_FREES]);
+	nr_lines += write_finding(out, &findings[AUDIT_RETURN_LATER]);
 	if (report->anomalies[ANOMALY_MISMATCH] && ++nr_lines)
 		fprintf(out,
 			"! %" PRIu64 " release%s by another family than the allocation, such as "
@@ -429,8 +441,11 @@ static int write_rows(FILE *out, const struct leak_report *report, int nr_lines,
 	int err = summary_rows_write(out, report, SCREEN_LINES - 2 - nr_lines, style, &nr_rows);
 
 	if (report->nr_causes > nr_rows)
-		fprintf(out, "and %zu more (--limit N)\n", report->nr_causes - nr_rows);
-	if (nr_rows)
+		fprintf(out, "and %zu more%s\n", report->nr_causes - nr_rows,
+			style->is_live ? "" : " (--limit N)");
+	if (nr_rows && style->is_live)
+		fputs("A recording (leakrec -o) would have the stacks and each block.\n", out);
+	else if (nr_rows)
 		fputs("Omit --summary to see full stacks and each block; use leakfollow --size N "
 		      "to trace blocks of one size.\n",
 		      out);

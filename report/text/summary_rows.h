@@ -14,6 +14,7 @@
 struct summary_report_style {
 	bool utf8;
 	bool colour;
+	bool is_live; /* it is a state of a running recording, which has no stacks: report/live/ */
 	size_t columns; /* 0: lines may be of any length */
 };
 
