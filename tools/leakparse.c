@@ -131,11 +131,13 @@ static void print_summary(const struct leak_report *report, bool says_why_empty)
 			  quantity_bytes((double)stats->own_mapped_bytes).text);
 	if (stats->forgetful_children)
 		diag_warn("%" PRIu64
-			  " forked processes changed too many inherited blocks: the table of "
+			  " forked process%s changed too many inherited blocks: the table of "
 			  "changes is limited to %zu MiB for all of them; their frees of inherited "
 			  "blocks count as unknown, and double frees of these are not found; held "
 			  "blocks are still exact",
-			  stats->forgetful_children, MAX_COPIED_BYTES >> 20);
+			  stats->forgetful_children,
+			  quantity_word(stats->forgetful_children, "", "es"),
+			  MAX_COPIED_BYTES >> 20);
 	recording_warnings_of_losses(analysis, IN_WINDOWS);
 	explain_no_leaks(report, says_why_empty);
 	print_advice(report);

@@ -409,7 +409,7 @@ static int check_options(const struct command_line *line)
 		wrong = "give either -p PID, -a, --cgroup PATH, --unit UNIT, --program FILE, or a "
 			"command to record; see leakrec --help";
 	else if (options->with_children && !has_pids)
-		wrong = "--children goes with -p PID; other ways to record have all children";
+		wrong = "--children goes with -p PID, --unit or --program; other ways to record have all children";
 	else if (options->with_view && !has_pids)
 		wrong = "--top needs -p PID: a command would use the same terminal";
 	else if (options->with_view && options->output && strcmp(options->output, "-") == 0)

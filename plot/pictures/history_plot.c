@@ -82,7 +82,7 @@ int history_plot_run(const struct history_plot_options *options, const struct pl
 	} else if (set.summary.observed > 0) {
 		diag_error(
 			"the recording is in windows: what was held over time, and lifetimes, are "
-			"not known; leakparse --summary estimates them for each cause");
+			"not known; leakparse --summary estimates what is held, and lifetimes, for each cause");
 		err = -ENODATA;
 	} else {
 		diag_error(

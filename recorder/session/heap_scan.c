@@ -309,7 +309,7 @@ static void report_traced(const struct heap_scan *scan)
 static void report_scan(const struct heap_scan *scan)
 {
 	if (!scan->nr_scanned)
-		diag_warn("scan %u has no result", scan->number);
+		diag_warn("scan %u has no result; the messages before say why", scan->number);
 	else if (!scan->is_traced || scan->nr_lost)
 		diag_note("scan %u: %" PRIu64
 			  " block%s, %s, of the heap %s lost; some may be older "

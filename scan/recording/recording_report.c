@@ -31,6 +31,23 @@ static void write_gap(FILE *out, const struct analysis *analysis, const struct s
 			analysis->lost, quantity_word(analysis->lost, " was", "s were"));
 	if (analysis->input.truncated)
 		fputs("! the recording was cut off: its end is missing\n", out);
+	if (analysis_is_in_windows(analysis))
+		fputs("! recorded in windows: only blocks that leakrec looked at are known, and some "
+		      "may have been freed before its end\n",
+		      out);
+	if (analysis->unguarded_tasks)
+		fputs("! events may be missing: some of its blocks may not have been held at its "
+		      "end\n",
+		      out);
+	if (analysis->input.command.has_filter)
+		fputs("! only a part of the calls was recorded (leakrec --filter): some of its blocks "
+		      "may not have been held at its end\n",
+		      out);
+	if (analysis->input.command.has_sizes) {
+		fputs("Only blocks of ", out);
+		size_range_write(out, &analysis->input.command.sizes);
+		fputs(" bytes were recorded (leakrec --size)\n", out);
+	}
 }
 
 static void write_totals(FILE *out, const struct leak_report *leaks)

@@ -180,10 +180,11 @@ static void report_limit(const struct taking *taking)
 			   snapshot->pid, limit.text);
 	else
 		diag_error("process %d was let go after %s, with %s of %s copied: "
-			   "--pause-limit %.1f would probably do",
+			   "--pause-limit %.0fms would probably do",
 			   snapshot->pid, limit.text, quantity_bytes((double)done).text,
 			   quantity_bytes((double)total).text,
-			   (double)taking->limit_ns / 1e9 * 1.5 * (double)total / (double)done);
+			   (double)taking->limit_ns / 1e6 * 1.5 * (double)total / (double)done +
+				   0.5);
 }
 
 static void report(const struct taking *taking, int err)

@@ -113,7 +113,7 @@ end_target() {
 	pkill -STOP -P "$LEAKREC_PID" leak-scanner
 	kill -USR2 "$LEAKREC_PID"
 	wait_until 120 grep -q "^leakrec: warning: scan of process $RECORDED_PID: left out, " leakrec.err
-	wait_until 60 grep -q '^leakrec: warning: scan 1 has no result$' leakrec.err
+	wait_until 60 grep -q '^leakrec: warning: scan 1 has no result; ' leakrec.err
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	grep -q "cannot scan process $RECORDED_PID: an earlier scan took too long$" leakrec.err
@@ -153,7 +153,7 @@ end_target() {
 	start_waiting perl -e '$x = "x" x (64 << 20); syswrite(STDOUT, "waits"); select(undef, undef, undef, 0.0005) while 1'
 	attach --scan --pause-limit 1ms
 	kill -USR2 "$LEAKREC_PID"
-	wait_until 60 grep -q '^leakrec: warning: scan 1 has no result$' leakrec.err
+	wait_until 60 grep -q '^leakrec: warning: scan 1 has no result; ' leakrec.err
 	kill_now "$RECORDED_PID"
 	finish_leakrec
 	grep -q '^leakscan: process [0-9]* was let go after 1[.0-9]* ms' leakrec.err
