@@ -232,7 +232,7 @@ pids_of_first_window() {
 	local pids=() all
 
 	for _ in {1..300}; do
-		"$TARGETS/steady_calls" --threads 1 --pause-us 3000 <<<go >/dev/null 2>&1 3>&- &
+		nice -n 19 "$TARGETS/steady_calls" --threads 1 --pause-us 3000 <<<go >/dev/null 2>&1 3>&- &
 		pids+=($!)
 		STARTED_PIDS+=($!)
 	done
