@@ -191,6 +191,20 @@ static void test_end(void **state)
 	assert_int_equal(ask_to_open(OWN), -EIO);
 }
 
+static int remove_directory(void **state)
+{
+	static const char *const names[] = {"core", "core.big", "fifo", "library",
+					    "none", "program",	"short"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+		unlink(path);
+	}
+	return rmdir(directory);
+}
+
 int main(void)
 {
 	struct broker_service services[BROKER_NR_OPS] = {0};
@@ -215,7 +229,7 @@ int main(void)
 	close(fds[1]);
 	socket_fd = fds[0];
 	broker_use(socket_fd);
-	result = cmocka_run_group_tests(tests, NULL, NULL);
+	result = cmocka_run_group_tests(tests, NULL, remove_directory);
 	broker_leave();
 	waitpid(pid, NULL, 0);
 	return result;
