@@ -23,9 +23,7 @@ check_late_reader() {
 	hold_back "$1"
 	let_reader_go
 	assert_advances
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_all_recorded
 	assert_paused
 }
@@ -53,9 +51,7 @@ check_late_reader() {
 		kill -CONT "$READER_PID"
 	done
 	assert_advances
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_all_recorded
 	assert_paused
 }

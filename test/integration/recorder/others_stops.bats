@@ -112,9 +112,7 @@ end_while_stopped() {
 	stays_stopped || fail "leakrec has let the target go on"
 	kill -CONT "$RECORDED_PID"
 	assert_runs
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_all_recorded
 	assert_paused
 }
@@ -125,9 +123,7 @@ end_while_stopped() {
 	kill -CONT "$RECORDED_PID"
 	let_reader_go
 	assert_runs
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_all_recorded
 }
 
@@ -142,9 +138,7 @@ end_while_stopped() {
 	stays_stopped || fail "leakrec has let the target go on"
 	kill -CONT "$RECORDED_PID"
 	assert_runs
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_all_recorded
 	assert_paused
 }
@@ -154,9 +148,7 @@ end_while_stopped() {
 	kill -TSTP "$RECORDED_PID"
 	let_reader_go
 	assert_runs
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_all_recorded
 	assert_equal "SIGTSTPs" "$(truth tstp)" 1
 }

@@ -29,9 +29,7 @@ check_load() {
 	wait_until 60 has_made "$1"
 	stall_recorder
 	assert_advances
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_all_recorded
 	assert_paused
 }

@@ -60,9 +60,7 @@ teardown() {
 	let_reader_go
 	assert_advances
 	wait_until 60 has_made 100000
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_equal "lost, by leakparse" "$(summary lost)" "$(end_line lost)"
 	assert_paused
 	was_in_time || return 0
@@ -77,9 +75,7 @@ teardown() {
 	attach -o - -m 64 --call-graph dwarf >pipe
 	go_target
 	wait_until 60 has_made 60000
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_equal "lost, by leakparse" "$(summary lost)" "$(end_line lost)"
 	assert_paused
 	was_in_time || return 0
@@ -96,9 +92,7 @@ teardown() {
 	attach -o - -m 16 --call-graph dwarf --on-overload drop >pipe
 	go_target
 	wait_until 60 has_made 200000
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	(($(end_line lost) > 0))
 	assert_equal "recorded and lost" $(($(end_line events) + $(end_line lost))) "$(expected_events)"
 	assert_equal "lost, by leakparse" "$(summary lost)" "$(end_line lost)"
@@ -129,9 +123,7 @@ without() {
 	grep -q ': cannot stop processes without CAP_KILL' leakrec.err || fail "$(cat leakrec.err)"
 	go_target
 	wait_until 60 has_made 200000
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	(($(end_line lost) > 0))
 	assert_equal "lost, by leakparse" "$(summary lost)" "$(end_line lost)"
 	assert_equal "SIGCONTs" "$(truth continued)" 0
@@ -150,9 +142,7 @@ without() {
 	grep -q 'BPF is not available' leakrec.err || fail "$(cat leakrec.err)"
 	go_target
 	wait_until 60 has_made 100000
-	finish_churn
-	finish_leakrec
-	finish_reader
+	finish_all
 	assert_equal "recorded and lost" $(($(end_line events) + $(end_line lost))) "$(expected_events)"
 	assert_equal "lost, by leakparse" "$(summary lost)" "$(end_line lost)"
 	assert_equal "events, by leakparse" "$(summary events)" "$(end_line events)"

@@ -63,6 +63,13 @@ finish_reader() {
 	wait "$READER_PID" || fail "leakparse: $(cat leakparse.err)"
 }
 
+# Ends the target, and waits for leakrec and for its reader.
+finish_all() {
+	finish_churn
+	finish_leakrec
+	finish_reader
+}
+
 # True if the last of the pipe's sixteen pages is in use. Before that, threads are stopped only for a moment.
 pipe_is_full() {
 	# shellcheck disable=SC2016 # of perl
