@@ -221,3 +221,9 @@ check_daemon() {
 		! grep -q "perf events record" leakrec.err || fail "$mode: no programs"
 	done
 }
+
+@test "command: its failure is seen though SIGCHLD is ignored" {
+	run perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$BIN/leakrec" -o perf.data -- sh -c 'exit 3'
+	assert_equal "status" "$status" 3
+	[[ $output == *": sh ended with status 3"* ]] || fail "$output"
+}

@@ -41,6 +41,11 @@ entry_bytes() {
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -qx 'Only a part of the calls was recorded (leakrec --filter)' screen || fail "$(cat screen)"
 	if grep -q certainly screen; then fail "$(cat screen)"; fi
+	"$BIN/leakparse" -i perf.data >leaks 2>leakparse.err
+	grep -q '^# summary filtered=1 ' leaks
+	grep -q ': only a part of the calls was recorded (leakrec --filter)' leakparse.err || fail "$(cat leakparse.err)"
+	"$BIN/leakparse" --format json -i perf.data >leaks.json 2>/dev/null
+	grep -q '"filtered":true,' leaks.json
 }
 
 # refused WORDS OPTION...: leakrec prints one line with these words, exits with 1, and leaves no file and no probes.
