@@ -409,15 +409,16 @@ static int check_options(const struct command_line *line)
 		wrong = "give either -p PID, -a, --cgroup PATH, --unit UNIT, --program FILE, or a "
 			"command to record; see leakrec --help";
 	else if (options->with_children && !has_pids)
-		wrong = "--children goes with -p PID, --unit or --program; other ways to record have all children";
+		wrong = "--children goes with -p PID, --unit or --program; other ways to record have "
+			"all children";
 	else if (options->with_view && !has_pids)
-		wrong = "--top needs -p PID: a command would use the same terminal";
+		wrong = "--top needs -p PID, --unit or --program: a command would use the same terminal";
 	else if (options->with_view && options->output && strcmp(options->output, "-") == 0)
 		wrong = "--top draws on standard output: give -o a file";
 	else if (config->scope != RECORD_PROCESSES && options->resources->nr)
 		wrong = "--pair and --ref need -p PID or a command: they do not go with -a or --cgroup";
 	else if (options->scan && config->scope != RECORD_PROCESSES)
-		wrong = "--scan needs -p PID or a command: it does not go with -a or --cgroup";
+		wrong = "--scan needs -p PID, --unit, --program or a command: it does not go with -a or --cgroup";
 	else if (options->scan_pause_limit_ns && !options->scan)
 		wrong = "--pause-limit goes with --scan";
 	else if (options->budget && config->scope != RECORD_PROCESSES)

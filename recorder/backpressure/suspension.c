@@ -47,13 +47,13 @@ static void on_suspend(int number)
 	errno = saved_errno;
 }
 
-void suspension_watch(struct target_table *shared)
+void suspension_watch(struct target_table *table)
 {
 	static const int numbers[] = {SIGTSTP, SIGTTIN};
 	struct sigaction action = {.sa_handler = on_suspend, .sa_flags = SA_RESTART}, before;
 	sigset_t set;
 
-	suspended_table = shared;
+	suspended_table = table;
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &action, NULL);

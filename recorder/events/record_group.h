@@ -65,7 +65,8 @@ struct record_group {
 /*
  * Opens all events of the group. Any user may have mapped a file that the kernel does not take
  * probes in: with @nr_left_out, it counts such files, and their events are removed, with a warning.
- * Returns 0 or a negative errno, not reported: -EINTR if a signal came.
+ * Events of files that are given up already are removed, too. Returns 0 or a negative errno, not
+ * reported: -EINTR if a signal came.
  */
 int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 		      struct perf_thread_map *threads, size_t *nr_left_out);

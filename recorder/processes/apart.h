@@ -29,7 +29,7 @@ int apart_run(int (*work)(void *argument), void *argument);
  *
  * Each perf event of a probe waits for a lock of the kernel (event_mutex, perf_trace_init() in
  * kernel/trace/trace_event_perf.c, Linux 6.18). Who closes such events holds it for a tenth of a
- * second each, so to open 64 took ten seconds while another recording ended.
+ * second each: leakrec took up to eleven seconds to end while other recordings did.
  */
 int apart_open(int (*work)(void *argument), void *argument);
 

@@ -15,6 +15,7 @@
 #include "report/text/summary_rows.h"
 #include "report/text/wrapped_text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -105,6 +106,7 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 	double length_s = analysis->end_ns > analysis->start_ns
 				  ? (double)(analysis->end_ns - analysis->start_ns) / 1e9
 				  : 0;
+	const char *words;
 
 	if (holders->nr > 1) {
 		fprintf(out, "%zu processes: ", holders->nr);
@@ -132,7 +134,8 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 	if (analysis->input.command.has_filter)
 		fputs("Only a part of the calls was recorded (leakrec --filter)\n", out);
 	if (!stats->events && !analysis->was_enough) {
-		fprintf(out, "N%s\n", leak_words_unrecorded(analysis) + 1);
+		words = leak_words_unrecorded(analysis);
+		fprintf(out, "%c%s\n", toupper(*words), words + 1);
 		return;
 	}
 	if (report->in_windows) {

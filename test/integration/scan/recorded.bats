@@ -212,5 +212,5 @@ is_not_traced() {
 
 @test "scan: only of processes that are named" {
 	run -2 "$BIN/leakrec" -a --scan -o perf.data
-	[[ $output == *"--scan needs -p PID or a command"* ]]
+	[[ $output == *"--scan needs -p PID, --unit, --program or a command"* ]]
 }

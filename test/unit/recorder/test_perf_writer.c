@@ -168,8 +168,8 @@ static void many_files_are_found_at_once(void **state)
 	struct build_ids ids = {0};
 	uint64_t few_ns = 0, many_ns;
 
-	/* As many files, but in tables of a fiftieth: a search through all would take 50 times as
-	 * long. */
+	/* In small tables. A search through a whole table would take 50 times as long in the large
+	 * one. */
 	for (int i = 0; i < NR_TABLES; i++) {
 		few_ns += map_files(&ids, NR_FILES / NR_TABLES);
 		assert_int_equal(ids.nr_entries, NR_FILES / NR_TABLES + 1);

@@ -17,13 +17,11 @@
 #define MAX_FDS	  1024
 #define NR_OPENED 500 /* ten milliseconds each */
 
-static int opened;
-
 /* As libperf, closes what it has opened when it fails. */
 static int open_many(void *argument)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
-	int nr = *(int *)argument, fds[NR_OPENED], err = 0;
+	int nr = *(int *)argument, fds[NR_OPENED], opened, err = 0;
 
 	for (opened = 0; opened < nr && !err; opened++) {
 		fds[opened] = open("/dev/null", O_RDONLY | O_CLOEXEC);
