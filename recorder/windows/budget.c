@@ -205,37 +205,43 @@ double budget_allowance_ns(const struct budget *budget)
 }
 
 /*
- * How rarely to ask between windows, so that there is credit left for the next one: where many
- * threads wait for few CPUs, a second allows little, and asking costs as much as ever.
+ * How long to wait between two questions, so that the answers take a quarter of what the budget
+ * allows meanwhile, and leave the rest for the next window: on a slow machine an answer is dear,
+ * and where many threads wait for few CPUs, a second allows little. 0: it is not known yet.
  */
-static uint64_t shut_ask_ns(const struct budget *budget)
+static double asked_wait_ns(const struct budget *budget)
 {
 	const struct budget_asked *asked = &budget->asked;
-	double each_ns = asked->nr ? asked->cost_ns / (double)asked->nr : 0;
-	double wait_ns = (double)asked->ns * each_ns;
+	double cost_ns = asked->nr ? asked->cost_ns / (double)asked->nr : 0;
+	double wait_ns = cost_ns * (double)asked->ns,
+	       allowed_ns = MAX_ASKED_PART * asked->allowed_ns;
 
-	if (wait_ns <= MAX_ASKED_PART * asked->allowed_ns * (double)SHUT_ASK_NS)
-		return SHUT_ASK_NS;
-	if (wait_ns >= MAX_ASKED_PART * asked->allowed_ns * (double)MAX_SHUT_ASK_NS)
-		return MAX_SHUT_ASK_NS;
-	return (uint64_t)(wait_ns / (MAX_ASKED_PART * asked->allowed_ns));
+	if (wait_ns > allowed_ns * (double)MAX_SHUT_ASK_NS)
+		return (double)MAX_SHUT_ASK_NS;
+	return allowed_ns > 0 ? wait_ns / allowed_ns : 0;
+}
+
+/* Between windows: until the credit may suffice for one. */
+static uint64_t shut_wait_ns(const struct budget *budget)
+{
+	double missing_ns = larger(budget->threshold_ns - budget->credit_ns, 0);
+	double wait_ns = missing_ns / budget->share;
+
+	if (wait_ns > (double)SHUT_ASK_NS)
+		wait_ns = (double)SHUT_ASK_NS;
+	return (uint64_t)larger(larger(wait_ns, asked_wait_ns(budget)), (double)MIN_SHUT_ASK_NS);
 }
 
 uint64_t budget_next_ns(const struct budget *budget)
 {
 	uint64_t now_ns = budget->last.now_ns, wait_ns = OPEN_ASK_NS;
 	uint64_t planned_ns = budget->opened.now_ns + budget->length_ns;
-	double missing_ns = budget->threshold_ns - budget->credit_ns;
-	uint64_t least_ns = budget->state == BUDGET_SHUT ? MIN_SHUT_ASK_NS : MIN_ASK_NS;
 
-	if (budget->state == BUDGET_OPEN && planned_ns > now_ns && planned_ns < now_ns + wait_ns)
+	if (budget->state != BUDGET_OPEN)
+		return now_ns + shut_wait_ns(budget);
+	if (planned_ns > now_ns && planned_ns < now_ns + wait_ns)
 		wait_ns = planned_ns - now_ns;
-	if (budget->state != BUDGET_OPEN) {
-		wait_ns = shut_ask_ns(budget);
-		if (wait_ns == SHUT_ASK_NS && missing_ns < budget->share * (double)SHUT_ASK_NS)
-			wait_ns = (uint64_t)(larger(missing_ns, 0) / budget->share);
-	}
-	return now_ns + (wait_ns > least_ns ? wait_ns : least_ns);
+	return now_ns + (wait_ns > MIN_ASK_NS ? wait_ns : MIN_ASK_NS);
 }
 
 double budget_observed(const struct budget *budget, uint64_t now_ns)

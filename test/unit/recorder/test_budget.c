@@ -290,6 +290,23 @@ static void test_asking_leaves_credit_for_windows(void **state)
 	assert_true(budget_used(&sim.budget) <= 0.01 * 1.1);
 }
 
+/* Where to ask is dear, asking more often when little is missing would take what is missing. */
+static void test_dear_questions_do_not_delay_windows(void **state)
+{
+	uint64_t nr_without = 0;
+
+	for (double ask_ms = 0; ask_ms < 1; ask_ms += 0.2) {
+		struct simulation sim = server;
+
+		sim.threads = sim.thread_part = 0.65;
+		sim.ask_ns = ask_ms * MS;
+		simulate(&sim, 0.02, 600);
+		nr_without = nr_without ? nr_without : sim.nr_windows;
+		assert_true(sim.nr_windows * 10 >= nr_without * 7);
+		assert_true(budget_used(&sim.budget) <= 0.02 * 1.02);
+	}
+}
+
 static void test_whole_budget(void **state)
 {
 	struct simulation sim = server;
@@ -347,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_windows_last_as_long_as_placing_costs),
 		cmocka_unit_test(test_asks_rarely_between_windows),
 		cmocka_unit_test(test_asking_leaves_credit_for_windows),
+		cmocka_unit_test(test_dear_questions_do_not_delay_windows),
 		cmocka_unit_test(test_whole_budget),
 		cmocka_unit_test(test_starved_program),
 		cmocka_unit_test(test_describes_all_of_the_time),
