@@ -165,7 +165,7 @@ static int note_still_held(struct heap_step *step, const struct heap_block *prev
 	const struct site_block site_block = site_block_of(previous);
 	int err;
 
-	heap_step_tell_leave(step->sink, previous, &step->op);
+	heap_step_tell_leave(step->sink, previous, &step->op, false);
 	if (heap_sink_is_earlier(step->sink, previous))
 		return previous->inherited ? 0 : window_calls_end(step->sink, previous, &step->op);
 	/* An inherited block is the parent's, which may still hold it. */

@@ -23,7 +23,7 @@ int heap_release_undo(struct heap_step *step, const struct open_call *call)
 
 		site_stats_unleave(step->sink->sites, &site_block, call->op.time_ns);
 	}
-	heap_sink_tell(step->sink, true, &block, &step->op);
+	heap_sink_tell_release(step->sink, true, &block, &step->op, &call->op);
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static int release_block(struct heap_step *step, uint64_t address, struct heap_a
 
 		stats->frees++;
 		stats->freed_bytes += block->size_bytes;
-		heap_step_tell_leave(step->sink, block, &step->op);
+		heap_step_tell_leave(step->sink, block, &step->op, true);
 		/* An inherited block is the parent's, which may still hold it. */
 		if (!block->inherited)
 			err = heap_sink_is_earlier(step->sink, block)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 void heap_sink_tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
-			     const struct heap_op *op)
+			     const struct heap_op *op, const struct heap_op *release)
 {
 	const struct heap_observer *observer = &sink->observer;
 	const struct resource_call *call = resource_call_of(block->allocated.schema);
@@ -15,7 +15,12 @@ void heap_sink_tell_observer(struct heap_sink *sink, bool enters, const struct h
 	if (observer->kind &&
 	    strcmp(observer->kind, call ? call->kind->name : HEAP_KIND_MEMORY) != 0)
 		return;
-	change = (struct heap_change){.enters = enters, .block = *block, .op = *op};
+	change = (struct heap_change){
+		.enters = enters,
+		.block = *block,
+		.op = *op,
+		.release = release,
+	};
 	change.block.provisional = false;
 	observer->on_change(observer->context, &change);
 }

@@ -72,19 +72,27 @@ static inline bool heap_sink_may_miss(const struct heap_sink *sink, uint64_t fro
 	return sink->losses.may_miss && sink->losses.may_miss(sink->losses.context, from_ns, to_ns);
 }
 
-/* The rest of heap_sink_tell(), which runs only if there is an observer. */
+/* The rest of heap_sink_tell_release(), which runs only if there is an observer. */
 void heap_sink_tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
-			     const struct heap_op *op);
+			     const struct heap_op *op, const struct heap_op *release);
 
 /*
  * Tells the observer, if it wants the kind, that @op begins (@enters) or ends the holding of
- * @block.
+ * @block. @release: heap_change.release.
  */
+static inline void heap_sink_tell_release(struct heap_sink *sink, bool enters,
+					  const struct heap_block *block, const struct heap_op *op,
+					  const struct heap_op *release)
+{
+	if (sink->observer.on_change && !block->inherited)
+		heap_sink_tell_observer(sink, enters, block, op, release);
+}
+
+/* The same, if no call has released the block. */
 static inline void heap_sink_tell(struct heap_sink *sink, bool enters,
 				  const struct heap_block *block, const struct heap_op *op)
 {
-	if (sink->observer.on_change && !block->inherited)
-		heap_sink_tell_observer(sink, enters, block, op);
+	heap_sink_tell_release(sink, enters, block, op, NULL);
 }
 
 #endif

@@ -30,13 +30,16 @@ static inline int heap_step_note_anomaly(struct heap_step *step, const struct he
 				  ret_index);
 }
 
-/* Tells that a block is not held any more. If its beginning was not shown yet, that comes first. */
+/*
+ * Tells that a block is not held any more; if @is_release, because @op has released it. If its
+ * beginning was not shown yet, that comes first.
+ */
 static inline void heap_step_tell_leave(struct heap_sink *sink, const struct heap_block *block,
-					const struct heap_op *op)
+					const struct heap_op *op, bool is_release)
 {
 	if (block->provisional)
 		heap_sink_tell(sink, true, block, &block->allocated);
-	heap_sink_tell(sink, false, block, op);
+	heap_sink_tell_release(sink, false, block, op, is_release ? op : NULL);
 }
 
 #endif

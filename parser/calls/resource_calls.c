@@ -31,12 +31,13 @@ struct resource_counts *resource_counts_of(const struct resource_step *step)
 	return counts;
 }
 
-static void emit(const struct resource_step *step, bool enters, const struct heap_block *block)
+static void emit(const struct resource_step *step, bool enters, const struct heap_block *block,
+		 const struct heap_op *release)
 {
 	struct heap_block shown = *block;
 
 	shown.address = resource_handle(block->allocated.schema, block->address);
-	heap_sink_tell(step->sink, enters, &shown, &step->op);
+	heap_sink_tell_release(step->sink, enters, &shown, &step->op, release);
 }
 
 static int note_anomaly(const struct resource_step *step, enum heap_anomaly_kind kind,
@@ -60,7 +61,7 @@ static int displace(const struct resource_step *step, uint64_t handle,
 	const struct site_block site_block = site_block_of(previous);
 	int err;
 
-	emit(step, false, previous);
+	emit(step, false, previous, NULL);
 	/* An inherited handle is the parent's, which may still hold it. */
 	if (previous->inherited)
 		return 0;
@@ -84,7 +85,7 @@ int resource_give(const struct resource_step *step, uint64_t handle, uint64_t si
 	if (result < 0)
 		return result;
 	resource_counts_of(step)->gives++;
-	emit(step, true, &block);
+	emit(step, true, &block, NULL);
 	site_block = site_block_of(&block);
 	return site_stats_enter(step->sink->sites, &site_block);
 }
@@ -102,7 +103,7 @@ int resource_release(const struct resource_step *step, uint64_t handle)
 		const struct site_block site_block = site_block_of(&block);
 
 		resource_counts_of(step)->takes++;
-		emit(step, false, &block);
+		emit(step, false, &block, &step->op);
 		return block.inherited
 			       ? 0
 			       : site_stats_leave(step->sink->sites, &site_block, step->op.time_ns);

@@ -74,6 +74,12 @@ struct heap_change {
 	bool enters; /* the block begins to be held; false: it ends */
 	struct heap_block block;
 	struct heap_op op;
+	/*
+	 * The call that has released the block; with @enters, the call that seemed to, and has
+	 * failed: realloc(). NULL: the block was allocated, or has ended otherwise, with its
+	 * process for instance, by munmap(), or unseen.
+	 */
+	const struct heap_op *release;
 };
 
 /* Where events are missing from the recording. */

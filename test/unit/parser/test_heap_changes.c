@@ -10,6 +10,12 @@
 static struct feed feed;
 static char shown[1024];
 
+static void show(const char *line)
+{
+	assert_true(strlen(shown) + strlen(line) < sizeof(shown));
+	memcpy(shown + strlen(shown), line, strlen(line) + 1);
+}
+
 static void note_change(void *context, const struct heap_change *change)
 {
 	char line[64];
@@ -18,8 +24,19 @@ static void note_change(void *context, const struct heap_change *change)
 	snprintf(line, sizeof(line), "%c%llx/%llu:%s ", change->enters ? '+' : '-',
 		 (unsigned long long)change->block.address,
 		 (unsigned long long)change->block.size_bytes, change->op.schema->function);
-	assert_true(strlen(shown) + strlen(line) < sizeof(shown));
-	memcpy(shown + strlen(shown), line, strlen(line) + 1);
+	show(line);
+}
+
+/* Only the releases, each with the stack of its call. */
+static void note_release(void *context, const struct heap_change *change)
+{
+	char line[64];
+
+	if (!change->release)
+		return;
+	snprintf(line, sizeof(line), "%c%llx:%u ", change->enters ? '+' : '-',
+		 (unsigned long long)change->block.address, change->release->stack_id);
+	show(line);
 }
 
 static int setup(void **state)
@@ -178,6 +195,33 @@ static void what_seemed_to_exit_is_shown_again(void **state)
 	assert_string_equal(shown, "+a0/10:malloc -a0/10:exit +a0/10:malloc -a0/10:free ");
 }
 
+/* A realloc() has the stack of its entry, also when its return shows that it has failed. */
+static void calls_that_release_are_told_apart(void **state)
+{
+	const struct heap_observer observer = {.on_change = note_release};
+	struct feed calls;
+
+	feed_init(&calls, &observer);
+	feed_malloc(&calls, 10, 0xa0);
+	calls.stack_id = 2;
+	feed_entry(&calls, "realloc", 0xa0, 20, 0);
+	calls.stack_id = 3;
+	feed_return(&calls, "realloc", 0);
+	calls.stack_id = 4;
+	feed_free(&calls, 0xa0);
+	assert_string_equal(shown, "-a0:2 +a0:2 -a0:4 ");
+	shown[0] = '\0';
+	/* A block whose address is given again, and those that end with their process. */
+	feed_malloc(&calls, 10, 0xa0);
+	feed_malloc(&calls, 10, 0xa0);
+	feed_comm(&calls, 100, 100, true, "other");
+	feed_malloc(&calls, 10, 0xb0);
+	feed_exit(&calls, 100, 100);
+	feed_finish(&calls);
+	assert_string_equal(shown, "");
+	feed_deinit(&calls);
+}
+
 static void count_in_peak(void *context, const struct heap_change *change)
 {
 	peak_change(context, change);
@@ -233,6 +277,7 @@ int main(void)
 		TEST(what_a_vfork_child_made_stays),
 		TEST(a_reused_pid_shows_that_its_process_exited),
 		TEST(what_seemed_to_exit_is_shown_again),
+		TEST(calls_that_release_are_told_apart),
 		TEST(the_dead_do_not_count_at_the_peak),
 	};
 
