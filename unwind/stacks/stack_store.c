@@ -377,6 +377,27 @@ size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id)
 	return stack ? stack->nr : 0;
 }
 
+int stack_store_place(const struct stack_store *store, uint32_t id, size_t index,
+		      struct stack_place *ret)
+{
+	const struct placed_stack *stack = stack_table_find(&store->stacks, id);
+	const struct module *module;
+
+	*ret = (struct stack_place){0};
+	if (!stack || index >= stack->nr)
+		return -EINVAL;
+	module = module_table_by_id(&store->modules, stack->frames[index].module_id);
+	if (!module || !module->has_file)
+		return 0;
+	*ret = (struct stack_place){
+		.path = module->path,
+		.build_id = module->build_id,
+		.build_id_size = module->build_id_size,
+		.file_offset = stack->frames[index].offset,
+	};
+	return 0;
+}
+
 static void use_recorded_name(const struct stack_store *store, const struct placed_frame *placed,
 			      struct stack_frame *frame)
 {

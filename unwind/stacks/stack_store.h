@@ -120,6 +120,22 @@ int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct s
 int stack_store_begin_naming(struct stack_store *store);
 
 size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id);
+
+/* Where a frame is. The pointers are valid as long as the store. */
+struct stack_place {
+	const char *path;	 /* of the file, as recorded; NULL: it is in no file */
+	const uint8_t *build_id; /* of @build_id_size bytes; 0: none is known */
+	size_t build_id_size;
+	uint64_t file_offset; /* of a call: where it returns to */
+};
+
+/*
+ * The place of frame @index (0: innermost) of stack @id. A mark is in no file, nor is code that the
+ * kernel or the process itself has made. Returns 0, or -EINVAL if there is no such frame.
+ */
+int stack_store_place(const struct stack_store *store, uint32_t id, size_t index,
+		      struct stack_place *ret);
+
 /*
  * Names frame @index (0: innermost) of stack @id: as several frames, innermost first, if functions
  * were inlined. Only the last one is not marked as inlined. *@ret is valid until the next call.

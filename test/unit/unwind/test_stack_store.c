@@ -197,6 +197,49 @@ static void return_addresses_belong_to_their_call(void **state)
 	assert_int_equal(frame_at(store, id, 1).module_offset, 0);
 }
 
+/* Of a call, the place is where it returns to, which may be in no file, or in another one. */
+static void places_are_offsets_in_files(void **state)
+{
+	struct stack_store *store = *state;
+	const struct stack_mapping mapping = {
+		.pid = 1,
+		.start = 0x1000,
+		.len = PAGE,
+		.file_offset = 0x40000,
+		.path = LIB_A,
+		.build_id = {0xab, 0xcd, 0},
+		.build_id_size = 3,
+	};
+	uint64_t chain[] = {0x1234, 0x2000, 0x2001, 0x3010, 0x4010, 0x9000, STACK_TRUNCATED};
+	struct stack_place place;
+	uint32_t id;
+
+	assert_int_equal(stack_store_map(store, &mapping), 0);
+	map(store, 1, 0x2000, PAGE, 0x7000, LIB_B);
+	map(store, 1, 0x3000, PAGE, 0, "//anon");
+	map(store, 1, 0x4000, PAGE, 0, "[vdso]");
+	id = add(store, 1, chain, ARRAY_SIZE(chain));
+	assert_int_equal(stack_store_place(store, id, 0, &place), 0);
+	assert_string_equal(place.path, LIB_A);
+	assert_int_equal(place.file_offset, 0x40234);
+	assert_int_equal(place.build_id_size, 3);
+	assert_memory_equal(place.build_id, mapping.build_id, 3);
+	/* The call is the last instruction of the file. */
+	assert_int_equal(stack_store_place(store, id, 1, &place), 0);
+	assert_string_equal(place.path, LIB_A);
+	assert_int_equal(place.file_offset, 0x41000);
+	assert_int_equal(stack_store_place(store, id, 2, &place), 0);
+	assert_string_equal(place.path, LIB_B);
+	assert_int_equal(place.file_offset, 0x7001);
+	assert_int_equal(place.build_id_size, 0);
+	for (size_t i = 3; i < ARRAY_SIZE(chain); i++) {
+		assert_int_equal(stack_store_place(store, id, i, &place), 0);
+		assert_null(place.path);
+	}
+	assert_int_equal(stack_store_place(store, id, ARRAY_SIZE(chain), &place), -EINVAL);
+	assert_int_equal(stack_store_place(store, STACK_NONE, 0, &place), -EINVAL);
+}
+
 static void processes_copy_and_forget(void **state)
 {
 	struct stack_store *store = *state;
@@ -365,6 +408,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(mappings_match_a_page_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(return_addresses_belong_to_their_call, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(places_are_offsets_in_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(processes_copy_and_forget, setup, teardown),
 		cmocka_unit_test_setup_teardown(exited_processes_are_kept_a_while, setup, teardown),
 		cmocka_unit_test_setup_teardown(absurd_mappings_are_harmless, setup, teardown),
