@@ -17,6 +17,7 @@
 #include "tools/recording_warnings.h"
 #include "tools/separation.h"
 #include "parser/analysis/peak.h"
+#include "report/call_sites/call_sites_text.h"
 #include "report/text/resource_report.h"
 #include "report/trees/diff_tree.h"
 #include "report/live/live_state.h"
@@ -38,6 +39,7 @@
 #define IN_WINDOWS                                                                                 \
 	"listed blocks are those that were looked at, and amounts are of these; --summary "        \
 	"estimates all"
+#define COUNTS_IN_WINDOWS "counts are of the calls in these windows"
 
 /* " of 3072 bytes", or "" without --size. NULL: out of memory. */
 static char *size_phrase(const struct leaks_options *options)
@@ -170,7 +172,8 @@ struct reading {
 	struct diff_report diff;      /* --diff */
 	struct held_history *history; /* if the format needs it; with it, the changes by mark */
 	struct mark_changes changes;
-	struct heap_observer observer; /* feeds what is used of them */
+	struct release_counts *releases; /* --call-sites */
+	struct heap_observer observer;	 /* feeds what is used of them */
 };
 
 /* Returns 0 or a negative errno. After an error, errno is the cause unless it is 0. */
@@ -188,6 +191,8 @@ static int write_to(FILE *out, const struct leakparse_options *options, struct r
 	errno = 0;
 	if (options->summary)
 		return watch_draw(&reader->watch, report);
+	if (options->call_sites)
+		return call_sites_write(out, report, options->call_sites, reading->releases);
 	if (!options->format)
 		return leaks_write(out, report);
 	appearance.utf8 = is_utf8();
@@ -227,6 +232,11 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	err = leak_report_init(&report, analysis, &options->leaks);
 	if (err) {
 		diag_error("cannot classify the leaks: %s", strerror(-err));
+	} else if (options->call_sites) {
+		progress_end(analysis->progress);
+		err = call_sites_has_row(&report, options->call_sites) ? 0 : -ENOENT;
+	}
+	if (err) {
 		leak_report_deinit(&report);
 		return err;
 	}
@@ -238,7 +248,9 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	} else if (err) {
 		diag_output_failed("the leaks", errno ? errno : -err);
 	} else {
-		if (!options->summary)
+		if (options->call_sites)
+			recording_warnings_print(analysis, COUNTS_IN_WINDOWS);
+		else if (!options->summary)
 			print_summary(&report, options->format && options->format->says_why_empty);
 		resource_report_check_kind(analysis->heaps, options->leaks.kind);
 		warn_of_unused(&options->suppressions);
@@ -364,6 +376,11 @@ static int end_report(const struct leakparse_options *options, struct reader *re
 			options->format->name);
 		return -ENODATA;
 	}
+	if (options->call_sites && analysis->input.has_text) {
+		diag_error("--call-sites reads no text of perf script, which does not say where in "
+			   "their files calls are: give the recording itself");
+		return -ENODATA;
+	}
 	/* A watch has begun to write. */
 	err = options->watches ? 0 : redirect_output(options, reader);
 	if (!err && reading->changes.intervals &&
@@ -404,6 +421,15 @@ static int begin_reading(struct leakparse_options *options, struct reader *reade
 		err = redirect_output(options, reader);
 		if (err)
 			return err;
+	}
+	if (options->call_sites) {
+		reading->releases = release_counts_create();
+		reading->observer.context = reading->releases;
+		reading->observer.on_change = call_sites_change;
+		if (reading->releases)
+			return 0;
+		diag_error("cannot count releases: out of memory");
+		return -ENOMEM;
 	}
 	if (!options->format || !options->format->needs_history)
 		return 0;
@@ -537,6 +563,7 @@ static int run(struct leakparse_options *options)
 	diff_report_deinit(&reading.diff);
 	held_history_destroy(reading.history);
 	mark_changes_deinit(&reading.changes);
+	release_counts_destroy(reading.releases);
 	watch_deinit(&reader.watch);
 	separation_end();
 	if (err)

@@ -162,6 +162,10 @@ static const struct option_row rows[] = {
 	 .completes = OPTION_COMPLETES_FILES, .groups = GOES_WITH_LIVE},
 	{"summary", 0, OPTION_FLAG, .help = "print one screen about what leaks", FIELD(summary),
 	 .groups = GOES_WITH_LIVE},
+	{"call-sites", 0, OPTION_NUMBER, "NR",
+	 "print which calls allocate and release the blocks of row NR of --summary, with their "
+	 "places in files",
+	 FIELD(call_sites), .min = 1},
 	{"format", 0, OPTION_PARSED, "FORMAT",
 	 "another format than the leaks text: tree (for people), html (for a browser), json, csv, "
 	 "folded (flame graphs), pprof, callgrind, massif, heaptrack, gprof2dot",
@@ -305,10 +309,22 @@ static bool history_can(const struct leakparse_options *options)
 	       !leaks->verdicts && !leaks->reach && !leaks->limit;
 }
 
+/* It names a row that --summary shows with the same options about what to list. */
+static bool call_sites_can(const struct leakparse_options *options)
+{
+	return !options->diff && !options->summary && !options->format && !options->every_ns &&
+	       !options->limit.is_set && !options->on_leak && !options->leaks.limit &&
+	       !options->leaks.list_unknown;
+}
+
 /* Checks which options go together. Returns 0, or -EINVAL, reported. */
 static int check_combination(const struct leakparse_options *options)
 {
-	if (options->diff && !diff_can(options))
+	if (options->call_sites && !call_sites_can(options))
+		diag_error("--call-sites prints a text of its own: it does not go with --summary, "
+			   "--format, --diff, --every, --from, --to, --limit, --list-unknown, "
+			   "--fail-on-leak or --on-leak");
+	else if (options->diff && !diff_can(options))
 		diag_error(
 			"--diff, --every, --from and --to report changes: of the options about what "
 			"to list, they go with --size and --limit only; of the formats, with tree "

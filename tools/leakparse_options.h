@@ -15,6 +15,7 @@ struct leakparse_options {
 	struct stack_store_options stacks;
 	bool own_mappings; /* count the mappings that allocators make for themselves, too */
 	bool summary;	   /* one screen, not the leaks text */
+	size_t call_sites; /* the row of that screen whose calls are listed instead; 0: none */
 	bool at_peak;	   /* --at peak */
 	uint64_t at_ns;	   /* --at: time after the start; 0: the end */
 	bool diff;	   /* changes between marks, or in a range of time */

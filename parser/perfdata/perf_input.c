@@ -527,6 +527,7 @@ static int read_input(struct perf_input *input)
 				       input->consumer, &input->header);
 	if (err)
 		return err;
+	input->stats->has_text |= input->header.is_text;
 	if (input->header.is_text)
 		return perf_script_text_read(&input->source, input->header.head,
 					     input->header.head_bytes, input->consumer,

@@ -20,6 +20,7 @@ struct perf_input_stats {
 	bool truncated;	    /* the file ends inside a record, or its writer did not finish it */
 	bool may_grow;	    /* set by the caller: the file may still be written */
 	bool not_inherited; /* events stay with the tasks that they were opened for */
+	bool has_text;	    /* a file was perf script's text: its frames lack places in files */
 	struct perf_command command;
 	struct recording_origin origin;
 	uint32_t dump_bytes; /* of each stack dump; 0: no dumps, or they differ */

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/call_sites/call_sites_text.h"
+
+#include "common/diag.h"
+#include "common/quantity.h"
+#include "common/scope.h"
+#include "report/names/stack_path.h"
+#include "report/text/cause_frames.h"
+#include "report/text/leak_words.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define MAX_STACKS 64 /* of each kind that are written */
+
+void call_sites_change(void *counts, const struct heap_change *change)
+{
+	uint32_t allocated = change->block.allocated.stack_id;
+
+	if (!change->release)
+		return;
+	if (change->enters)
+		release_counts_withdraw(counts, allocated, change->release->stack_id);
+	else
+		release_counts_add(counts, allocated, change->release->stack_id);
+}
+
+bool call_sites_has_row(const struct leak_report *report, size_t row)
+{
+	if (row >= 1 && row <= report->nr_causes)
+		return true;
+	if (report->nr_causes)
+		diag_error("there is no row %zu: the recording has only %zu cause%s; leakparse "
+			   "--summary lists them",
+			   row, report->nr_causes, quantity_plural(report->nr_causes));
+	else
+		diag_error("there is no row %zu: %s", row, leak_words_nothing(report));
+	return false;
+}
+
+/* "# cause 1: 12 blocks, 36.0 KiB: query_font (daemon.c:63) < load_font < main" */
+static int write_head(FILE *out, const struct leak_report *report, const struct leak_cause *cause)
+{
+	const struct leak_site *site = &report->sites_by_cause[cause->first];
+	const struct resource_kind *kind = leak_report_kind_of(report, site);
+	struct name_pool *names = name_pool_create();
+	struct cause_frames frames = {.stack = {.names = names, .wrappers = &report->wrappers}};
+	int err = names ? cause_frames_load(&frames, report, cause, site) : -ENOMEM;
+
+	if (!err) {
+		fprintf(out, "# cause %zu: ", (size_t)(cause - report->causes) + 1);
+		if (report->in_windows)
+			leak_words_estimate(out, kind, &cause->estimate);
+		else
+			leak_words_held(out, kind, cause->blocks, cause->bytes);
+		fputs(": ", out);
+		stack_path_write(out, &frames.stack, frames.first);
+		fputc('\n', out);
+	}
+	named_stack_deinit(&frames.stack);
+	name_pool_destroy(names);
+	return err;
+}
+
+static void write_frame(FILE *out, const struct stack_place *place)
+{
+	if (!place->path) {
+		fputs("\t-\t-\t-\n", out);
+		return;
+	}
+	fputc('\t', out);
+	for (size_t i = 0; i < place->build_id_size; i++)
+		fprintf(out, "%02x", place->build_id[i]);
+	fprintf(out, "%s\t0x%" PRIx64 "\t", place->build_id_size ? "" : "-", place->file_offset);
+	diag_print_escaped(out, place->path, NULL);
+	fputc('\n', out);
+}
+
+/* Writes the @nr stacks, the most frequent first, each after a line "KIND COUNT". */
+static void write_stacks(FILE *out, const struct stack_store *stacks, const char *kind,
+			 const struct stack_count *counts, size_t nr)
+{
+	for (size_t i = 0; i < nr && i < MAX_STACKS; i++) {
+		struct stack_place place;
+
+		fprintf(out, "%s %" PRIu64 "\n", kind, counts[i].count);
+		for (size_t k = 0; !stack_store_place(stacks, counts[i].stack_id, k, &place); k++)
+			write_frame(out, &place);
+	}
+	if (nr > MAX_STACKS)
+		fprintf(out, "# not listed: %zu more %s\n", nr - MAX_STACKS, kind);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * The stacks that allocate the blocks of @cause, sorted, each once: a site is there twice if
+ * processes that ended left some of its blocks behind. NULL: out of memory.
+ */
+static uint32_t *stacks_of(const struct leak_report *report, const struct leak_cause *cause,
+			   size_t *ret_nr)
+{
+	uint32_t *ids = calloc(cause->nr + 1, sizeof(*ids));
+	size_t nr = 0;
+
+	for (size_t i = 0; ids && i < cause->nr; i++) {
+		const struct leak_site *of = &report->sites_by_cause[cause->first + i];
+
+		ids[i] = report->verdicts.sites[of->site].site->stack_id;
+	}
+	if (ids)
+		qsort(ids, cause->nr, sizeof(*ids), compare_ids);
+	for (size_t i = 0; ids && i < cause->nr; i++)
+		if (!nr || ids[nr - 1] != ids[i])
+			ids[nr++] = ids[i];
+	*ret_nr = nr;
+	return ids;
+}
+
+static int write_allocations(FILE *out, const struct analysis *analysis, const uint32_t *ids,
+			     size_t nr)
+{
+	const struct site_stats *sites = heap_tracker_sites(analysis->heaps);
+	_cleanup_free_ struct stack_count *counts = calloc(nr + 1, sizeof(*counts));
+
+	if (!counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		const struct site *site = site_stats_find(sites, ids[i]);
+
+		counts[i] = (struct stack_count){ids[i], site ? site->allocations : 0};
+	}
+	nr = stack_counts_join(counts, nr);
+	write_stacks(out, analysis->stacks, "alloc", counts, nr);
+	return 0;
+}
+
+static int write_releases(FILE *out, const struct analysis *analysis, const uint32_t *ids,
+			  size_t nr, const struct release_counts *releases)
+{
+	_cleanup_free_ struct stack_count *counts = NULL;
+	uint64_t uncounted = release_counts_uncounted(releases);
+	int err = release_counts_of(releases, ids, nr, &counts, &nr);
+
+	if (err)
+		return err;
+	write_stacks(out, analysis->stacks, "release", counts, nr);
+	if (uncounted)
+		fprintf(out,
+			"# not counted: %" PRIu64 " release%s of blocks of any cause: more than %d "
+			"pairs of an allocation's and a release's stack\n",
+			uncounted, quantity_plural(uncounted), RELEASE_COUNTS_MAX);
+	return 0;
+}
+
+int call_sites_write(FILE *out, const struct leak_report *report, size_t row,
+		     const struct release_counts *releases)
+{
+	const struct leak_cause *cause = &report->causes[row - 1];
+	size_t nr;
+	_cleanup_free_ uint32_t *ids = stacks_of(report, cause, &nr);
+	int err = ids ? write_head(out, report, cause) : -ENOMEM;
+
+	if (!err)
+		err = write_allocations(out, report->analysis, ids, nr);
+	if (!err)
+		err = write_releases(out, report->analysis, ids, nr, releases);
+	return fflush(out) || ferror(out) ? -EIO : err;
+}
