@@ -10,8 +10,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MAX_STACKS 64 /* of each kind that are written */
+#define MAX_OTHERS 1024
+
+/* The frames, from the function's caller on, among which the call may be that is probed. */
+#define MAX_DEPTH 3
 
 void call_sites_change(void *counts, const struct heap_change *change)
 {
@@ -76,17 +82,26 @@ static void write_frame(FILE *out, const struct stack_place *place)
 	fputc('\n', out);
 }
 
-/* Writes the @nr stacks, the most frequent first, each after a line "KIND COUNT". */
+/* Writes "KIND COUNT", and the @max_frames innermost frames. */
+static void write_stack(FILE *out, const struct stack_store *stacks, const char *kind,
+			const struct stack_count *stack, size_t max_frames)
+{
+	struct stack_place place;
+
+	fprintf(out, "%s %" PRIu64 "\n", kind, stack->count);
+	for (size_t k = 0; k < max_frames; k++) {
+		if (stack_store_place(stacks, stack->stack_id, k, &place))
+			break;
+		write_frame(out, &place);
+	}
+}
+
+/* Writes the @nr stacks, the most frequent first. */
 static void write_stacks(FILE *out, const struct stack_store *stacks, const char *kind,
 			 const struct stack_count *counts, size_t nr)
 {
-	for (size_t i = 0; i < nr && i < MAX_STACKS; i++) {
-		struct stack_place place;
-
-		fprintf(out, "%s %" PRIu64 "\n", kind, counts[i].count);
-		for (size_t k = 0; !stack_store_place(stacks, counts[i].stack_id, k, &place); k++)
-			write_frame(out, &place);
-	}
+	for (size_t i = 0; i < nr && i < MAX_STACKS; i++)
+		write_stack(out, stacks, kind, &counts[i], SIZE_MAX);
 	if (nr > MAX_STACKS)
 		fprintf(out, "# not listed: %zu more %s\n", nr - MAX_STACKS, kind);
 }
@@ -144,18 +159,73 @@ static int write_releases(FILE *out, const struct analysis *analysis, const uint
 			  size_t nr, const struct release_counts *releases)
 {
 	_cleanup_free_ struct stack_count *counts = NULL;
-	uint64_t uncounted = release_counts_uncounted(releases);
 	int err = release_counts_of(releases, ids, nr, &counts, &nr);
 
 	if (err)
 		return err;
 	write_stacks(out, analysis->stacks, "release", counts, nr);
+	return 0;
+}
+
+static bool is_same_place(const struct stack_place *a, const struct stack_place *b)
+{
+	return a->path && b->path && a->file_offset == b->file_offset &&
+	       strcmp(a->path, b->path) == 0;
+}
+
+/* True if both stacks allocate by one call, as far as the innermost frames tell. */
+static bool share_call(const struct stack_store *stacks, uint32_t a, uint32_t b)
+{
+	struct stack_place of_a, of_b;
+
+	for (size_t k = 1; k <= MAX_DEPTH; k++) {
+		if (stack_store_place(stacks, a, k, &of_a) ||
+		    stack_store_place(stacks, b, k, &of_b))
+			return false;
+		if (is_same_place(&of_a, &of_b))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Writes the other stacks that share calls with those in @ids, each with its releases. A probe on
+ * such a call meets them, too, and a recorder needs to see what becomes of their blocks.
+ */
+static int write_others(FILE *out, const struct analysis *analysis, const uint32_t *ids, size_t nr,
+			const struct release_counts *releases)
+{
+	size_t nr_sites, nr_others = 0;
+	const struct site *sites = site_stats_list(heap_tracker_sites(analysis->heaps), &nr_sites);
+	int err = 0;
+
+	for (size_t i = 0; i < nr_sites && !err; i++) {
+		const struct stack_count other = {sites[i].stack_id, sites[i].allocations};
+		bool shares = false;
+
+		if (bsearch(&other.stack_id, ids, nr, sizeof(*ids), compare_ids))
+			continue;
+		for (size_t k = 0; k < nr && k < MAX_STACKS && !shares; k++)
+			shares = share_call(analysis->stacks, other.stack_id, ids[k]);
+		if (!shares || nr_others++ >= MAX_OTHERS)
+			continue;
+		write_stack(out, analysis->stacks, "other", &other, MAX_DEPTH + 1);
+		err = write_releases(out, analysis, &other.stack_id, 1, releases);
+	}
+	if (nr_others > MAX_OTHERS)
+		fprintf(out, "# not listed: %zu more other\n", nr_others - MAX_OTHERS);
+	return err;
+}
+
+static void write_uncounted(FILE *out, const struct release_counts *releases)
+{
+	uint64_t uncounted = release_counts_uncounted(releases);
+
 	if (uncounted)
 		fprintf(out,
 			"# not counted: %" PRIu64 " release%s of blocks of any cause: more than %d "
 			"pairs of an allocation's and a release's stack\n",
 			uncounted, quantity_plural(uncounted), RELEASE_COUNTS_MAX);
-	return 0;
 }
 
 int call_sites_write(FILE *out, const struct leak_report *report, size_t row,
@@ -170,5 +240,8 @@ int call_sites_write(FILE *out, const struct leak_report *report, size_t row,
 		err = write_allocations(out, report->analysis, ids, nr);
 	if (!err)
 		err = write_releases(out, report->analysis, ids, nr, releases);
+	if (!err)
+		err = write_others(out, report->analysis, ids, nr, releases);
+	write_uncounted(out, releases);
 	return fflush(out) || ferror(out) ? -EIO : err;
 }
