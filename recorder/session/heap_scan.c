@@ -6,6 +6,7 @@
 #include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 #include "common/proc/process_memory.h"
+#include "common/proc/sibling_program.h"
 #include "common/quantity.h"
 #include "common/schema/reach_class.h"
 #include "common/schema/traced_list.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,25 +44,6 @@
 
 /* Of one scan of a process; leakscan names 256. */
 #define MAX_HOLDERS 1024
-
-/* Opens the leakscan that is beside this program. Returns a descriptor or a negative errno. */
-static int open_leakscan(void)
-{
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - sizeof("leakscan"));
-	char *name;
-	int fd;
-
-	if (len < 0)
-		return -errno;
-	path[len] = '\0';
-	name = strrchr(path, '/');
-	if (!name)
-		return -ENOENT;
-	memcpy(name + 1, "leakscan", sizeof("leakscan"));
-	fd = open(path, O_PATH | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
 
 /* In a child of the scanner. */
 static void __attribute__((noreturn))
@@ -211,7 +192,7 @@ int heap_scan_init(struct heap_scan *ret)
 int heap_scan_prepare(struct heap_scan *scan, const pid_t *pids, size_t nr_pids, int priority,
 		      uint64_t pause_limit_ns, const struct held_blocks *held)
 {
-	_cleanup_close_ int program_fd = open_leakscan();
+	_cleanup_close_ int program_fd = sibling_program_open("leakscan");
 	int err = program_fd < 0 ? program_fd : 0;
 
 	scan->held = held;
