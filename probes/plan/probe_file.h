@@ -17,6 +17,13 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+/* A call that is probed in place of the function that it calls (../calls/). Distances in bytes. */
+struct probe_call {
+	unsigned int size_bytes;  /* of the instruction; 0: the function is probed */
+	int64_t distance;	  /* from it to its target; 0: only a pointer tells */
+	int64_t pointer_distance; /* to the pointer that it goes through; 0: none */
+};
+
 /*
  * One uprobe or uretprobe, which is one tracefs event. The kernel would also take several places in
  * one event, but it frees them while they are in use: see tracefs_uprobes.h. The exits of a
@@ -39,6 +46,7 @@ struct probe {
 	 */
 	struct single_trap_point *points;
 	size_t nr_points;
+	struct probe_call call; /* then function_offset is its offset, and the exit is behind it */
 	int64_t tracefs_id;	/* perf_event_attr.config; -1 until registered */
 	bool registered_here;	/* by probe_set_register(); probe_set_unregister() removes it */
 	bool fetches_caller_at; /* PROBE_FIELD_CALLER is where the return address is, not itself */

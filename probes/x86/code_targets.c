@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_FUNCTION_BYTES 4096 /* of a function that is searched; wrappers are small */
 #define MAX_RELOC_BYTES	   (64ull << 20)
@@ -22,7 +23,8 @@ struct code {
 	uint64_t offset, address;
 	uint8_t *bytes;
 	size_t size_bytes;
-	char symbol[PROBE_SYMBOL_MAX]; /* of the last PLT stub */
+	uint64_t pointer;	       /* of the last PLT stub: its address, as linked */
+	char symbol[PROBE_SYMBOL_MAX]; /* the same: where it leads to */
 };
 
 /* Reads at most @max_bytes of the function. Returns false if it has no readable x86-64 code. */
@@ -108,6 +110,16 @@ bool code_target_of_slot(const struct elf_image *image, uint64_t address,
 	return false;
 }
 
+/* Reads what the file has of the @max bytes at @code->offset. Returns false if that is no code. */
+static bool read_code(struct code *code, uint8_t *bytes, size_t max)
+{
+	code->bytes = bytes;
+	for (code->size_bytes = max; code->size_bytes > 0; code->size_bytes--)
+		if (elf_image_read(code->image, code->offset, bytes, code->size_bytes) == 0)
+			break;
+	return elf_image_address(code->image, code->offset, &code->address);
+}
+
 /*
  * The symbol of a PLT stub, which is an optional endbr64 and a jump through a pointer that a
  * relocation fills. NULL: there is no stub.
@@ -116,15 +128,11 @@ static const char *symbol_of_stub(struct code *code, uint64_t offset)
 {
 	const struct elf_image *image = code->image;
 	uint8_t bytes[2 * PLACEMENT_MAX_INSTRUCTION_BYTES];
-	struct code stub = {.image = image, .offset = offset, .bytes = bytes};
+	struct code stub = {.image = image, .offset = offset};
 	struct instruction instruction;
-	uint64_t slot;
 	size_t at = 0;
 
-	for (stub.size_bytes = sizeof(bytes); stub.size_bytes > 0; stub.size_bytes--)
-		if (elf_image_read(image, offset, bytes, stub.size_bytes) == 0)
-			break;
-	if (!elf_image_address(image, offset, &stub.address) ||
+	if (!read_code(&stub, bytes, sizeof(bytes)) ||
 	    !instruction_decode(&instruction, bytes, stub.size_bytes))
 		return NULL;
 	if (instruction.info.mnemonic == ZYDIS_MNEMONIC_ENDBR64) {
@@ -133,9 +141,9 @@ static const char *symbol_of_stub(struct code *code, uint64_t offset)
 			return NULL;
 	}
 	if (instruction.info.mnemonic != ZYDIS_MNEMONIC_JMP ||
-	    !operand_address(&stub, at, &instruction, ZYDIS_OPERAND_TYPE_MEMORY, &slot))
+	    !operand_address(&stub, at, &instruction, ZYDIS_OPERAND_TYPE_MEMORY, &code->pointer))
 		return NULL;
-	return code_target_of_slot(code->image, slot, code->symbol) ? code->symbol : NULL;
+	return code_target_of_slot(image, code->pointer, code->symbol) ? code->symbol : NULL;
 }
 
 /* Finds the target of a direct jump or call, through the PLT if it goes there. */
@@ -156,6 +164,40 @@ static bool find_target(struct code *code, size_t at, const struct instruction *
 		.offset = there.offset,
 		.symbol = symbol_of_stub(code, there.offset),
 	};
+	return true;
+}
+
+bool code_target_of_call(const struct elf_image *image, uint64_t offset, struct call_target *ret)
+{
+	uint8_t bytes[PLACEMENT_MAX_INSTRUCTION_BYTES];
+	struct code code = {.image = image, .offset = offset};
+	struct instruction call;
+	struct code_target target = {0};
+	uint64_t address = 0;
+
+	*ret = (struct call_target){0};
+	if (!image->is_x86_64 || !read_code(&code, bytes, sizeof(bytes)) ||
+	    !instruction_decode(&call, bytes, code.size_bytes) ||
+	    call.info.mnemonic != ZYDIS_MNEMONIC_CALL || instruction_is_ambiguous(&call))
+		return false;
+	ret->size_bytes = call.info.length;
+	/* Not to itself: the code is no longer than the call. */
+	code.size_bytes = ret->size_bytes;
+	if (find_target(&code, 0, &call, &target)) {
+		operand_address(&code, 0, &call, ZYDIS_OPERAND_TYPE_IMMEDIATE, &address);
+		ret->distance = (int64_t)(address - code.address);
+		if (!target.symbol)
+			ret->offset = target.offset;
+	} else if (operand_address(&code, 0, &call, ZYDIS_OPERAND_TYPE_MEMORY, &code.pointer) &&
+		   code_target_of_slot(image, code.pointer, code.symbol)) {
+		target.symbol = code.symbol;
+	} else {
+		return false;
+	}
+	if (target.symbol) {
+		ret->pointer_distance = (int64_t)(code.pointer - code.address);
+		memcpy(ret->symbol, code.symbol, sizeof(ret->symbol));
+	}
 	return true;
 }
 

@@ -22,6 +22,21 @@ struct code_target {
 bool code_target_of_slot(const struct elf_image *image, uint64_t address,
 			 char ret[static PROBE_SYMBOL_MAX]);
 
+/* Where a call goes. Distances are from the call's first byte, in bytes. */
+struct call_target {
+	unsigned int size_bytes;  /* of the call */
+	int64_t distance;	  /* to the target, perhaps a PLT stub; 0: only a pointer tells */
+	uint64_t offset;	  /* of the target in the file; 0: none, or a stub */
+	int64_t pointer_distance; /* to the pointer that it goes through; 0: it needs none */
+	char symbol[PROBE_SYMBOL_MAX]; /* that this pointer leads to; "" without one */
+};
+
+/*
+ * Finds where the call at @offset goes, which is an instruction's first byte. Returns false if that
+ * is no direct call, nor one through a pointer that a relocation of the file fills.
+ */
+bool code_target_of_call(const struct elf_image *image, uint64_t offset, struct call_target *ret);
+
 /* Called for each target. Returns true to end the search. */
 typedef bool code_target_visit(void *context, const struct code_target *target);
 

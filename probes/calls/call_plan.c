@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/calls/call_plan.h"
+
+#include "probes/calls/call_finder.h"
+
+#include "common/diag.h"
+#include "common/proc/mapped_files.h"
+#include "common/schema/probe_events.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The plan, and what it leaves out. */
+struct plan {
+	struct probe_set *set;
+	struct mapped_files files;
+	struct call_list *list;
+	const struct call_frame **calls; /* that allocate, at most one for each stack */
+	size_t nr_calls;
+	/* Calls that were made, by enum call_kind, and those that have no probe. */
+	uint64_t nr_made[2], nr_left_out[2];
+	const struct placement_instruction *refused; /* the first instruction; or NULL */
+};
+
+/* --- which call of a stack --- */
+
+static bool fits(const struct call_stack *stack, const struct probe_schema *schema)
+{
+	switch (schema->effect) {
+	case HEAP_ALLOC:
+		return stack->kind == CALL_ALLOCATES;
+	case HEAP_REALLOC:
+		return true;
+	case HEAP_RELEASE:
+		return stack->kind == CALL_RELEASES;
+	default:
+		/* posix_memalign() stores its block: that is not seen behind the call. */
+		return false;
+	}
+}
+
+/* The instruction that can have no probe, or NULL. */
+static const struct placement_instruction *refused(const struct call_site *site)
+{
+	if (site->call.class > PLACEMENT_STEPPED)
+		return &site->call;
+	return probe_schema_has_return(site->schema) && site->landing.class > PLACEMENT_STEPPED
+		       ? &site->landing
+		       : NULL;
+}
+
+/* Finds the call to probe. Returns NULL if there is none. */
+static const struct call_frame *choose(struct plan *plan, const struct call_stack *stack)
+{
+	for (size_t i = stack->nr; i-- > 0;) {
+		const struct call_frame *frame = &plan->list->frames[stack->first + i];
+		const struct placement_instruction *why;
+
+		if (!frame->site.schema || !fits(stack, frame->site.schema))
+			continue;
+		why = refused(&frame->site);
+		if (!why)
+			return frame;
+		if (!plan->refused)
+			plan->refused = why;
+	}
+	return NULL;
+}
+
+/* True if an other stack allocates by one of the calls that are probed. */
+static bool is_met(const struct plan *plan, const struct call_stack *other)
+{
+	for (size_t i = 0; i < other->nr; i++) {
+		const struct call_frame *frame = &plan->list->frames[other->first + i];
+
+		for (size_t k = 0; k < plan->nr_calls && *frame->build_id; k++)
+			if (frame->landing == plan->calls[k]->landing &&
+			    strcmp(frame->build_id, plan->calls[k]->build_id) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* --- the probes --- */
+
+static struct probe *append_probe(struct probe_file *file, const struct call_frame *frame,
+				  enum probe_point point)
+{
+	const struct call_site *site = &frame->site;
+	struct probe *probe = probe_file_append(file);
+
+	if (!probe)
+		return NULL;
+	probe->schema = site->schema;
+	probe->first_arg = site->first_arg;
+	probe->point = point;
+	snprintf(probe->symbol, sizeof(probe->symbol), "%s", site->schema->function);
+	probe_schema_event_name(site->schema->function, point, probe->event, sizeof(probe->event));
+	probe->function_offset = frame->landing - site->target.size_bytes;
+	probe->offset = point == PROBE_EXIT ? frame->landing : probe->function_offset;
+	probe->instruction = point == PROBE_EXIT ? site->landing : site->call;
+	probe->call = (struct probe_call){
+		.size_bytes = site->target.size_bytes,
+		.distance = site->target.distance,
+		.pointer_distance = site->target.pointer_distance,
+	};
+	/* Programs know what to record by the row. */
+	probe->fetch_args = strdup("");
+	return probe->fetch_args ? probe : NULL;
+}
+
+static bool is_planned(const struct probe_file *file, const struct call_frame *frame)
+{
+	uint64_t call = frame->landing - frame->site.target.size_bytes;
+
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].function_offset == call)
+			return true;
+	return false;
+}
+
+/* Finds or adds the file in @set. */
+static int find_file(struct probe_set *set, const struct mapped_file *mapped,
+		     struct probe_file **ret)
+{
+	const struct probe_source source = {.fd = mapped->fd,
+					    .stat = &mapped->stat,
+					    .path = mapped->path,
+					    .display = mapped->display};
+	struct probe_file file = {.fd = -1};
+	struct group_name name;
+	int err;
+
+	for (size_t i = 0; i < set->nr_files; i++) {
+		*ret = &set->files[i];
+		if ((*ret)->stat.st_dev == mapped->stat.st_dev &&
+		    (*ret)->stat.st_ino == mapped->stat.st_ino)
+			return 0;
+	}
+	err = probe_file_set_source(&file, &source, "calls", &name);
+	if (!err)
+		err = probe_file_set_group(&file, &name);
+	if (!err)
+		err = probe_set_append(set, &file);
+	probe_file_deinit(&file);
+	*ret = err ? NULL : &set->files[set->nr_files - 1];
+	return err;
+}
+
+static int plan_call(struct plan *plan, const struct call_frame *frame)
+{
+	struct probe_file *file;
+	int err = find_file(plan->set, &plan->files.files[frame->site.file], &file);
+
+	if (err || is_planned(file, frame))
+		return err;
+	if (!append_probe(file, frame, PROBE_ENTRY))
+		return -ENOMEM;
+	return probe_schema_has_return(frame->site.schema) && !append_probe(file, frame, PROBE_EXIT)
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Whether the stack's call is to be probed, as one of that kind. */
+static bool is_of(const struct plan *plan, const struct call_stack *stack, enum call_kind kind)
+{
+	return stack->kind == kind &&
+	       (stack->of == CALL_OF_CAUSE || is_met(plan, &plan->list->stacks[stack->of]));
+}
+
+/* Plans the calls of that kind. */
+static int plan_kind(struct plan *plan, enum call_kind kind)
+{
+	struct call_list *list = plan->list;
+	int err;
+
+	for (size_t i = 0; i < list->nr_frames; i++)
+		list->frames[i].is_wanted = false;
+	for (size_t i = 0; i < list->nr; i++) {
+		const struct call_stack *stack = &list->stacks[i];
+
+		for (size_t k = 0; k < stack->nr && is_of(plan, stack, kind); k++)
+			list->frames[stack->first + k].is_wanted = true;
+	}
+	err = call_finder_run(&plan->files, list);
+	for (size_t i = 0; i < list->nr && !err; i++) {
+		const struct call_stack *stack = &list->stacks[i];
+		const struct call_frame *frame;
+
+		if (!is_of(plan, stack, kind))
+			continue;
+		frame = choose(plan, stack);
+		plan->nr_made[kind] += stack->nr_calls;
+		if (!frame) {
+			plan->nr_left_out[kind] += stack->nr_calls;
+			continue;
+		}
+		if (kind == CALL_ALLOCATES)
+			plan->calls[plan->nr_calls++] = frame;
+		err = plan_call(plan, frame);
+		if (err)
+			diag_error("cannot narrow: %s", strerror(-err));
+	}
+	return err;
+}
+
+static void tell_left_out(const struct plan *plan)
+{
+	if (plan->nr_left_out[CALL_ALLOCATES])
+		diag_warn("%" PRIu64 " of %" PRIu64 " allocations of the cause came from calls "
+			  "that cannot be probed; these are not recorded",
+			  plan->nr_left_out[CALL_ALLOCATES], plan->nr_made[CALL_ALLOCATES]);
+	if (plan->nr_left_out[CALL_RELEASES] || plan->list->is_cut)
+		diag_warn("%s%" PRIu64 " of %" PRIu64 " releases came from calls that cannot be "
+			  "probed: blocks that they release stay held in the recording",
+			  plan->list->is_cut ? "at least " : "", plan->nr_left_out[CALL_RELEASES],
+			  plan->nr_made[CALL_RELEASES]);
+}
+
+static int report_none(pid_t pid, const struct plan *plan)
+{
+	if (plan->refused)
+		diag_error("cannot narrow: a probe is not possible, or not safe, on \"%s\" in "
+			   "process %d; record without --narrow",
+			   plan->refused->text, (int)pid);
+	else
+		diag_error("cannot narrow: process %d has none of the calls that the recording "
+			   "has seen; record it anew, by the program that runs now",
+			   (int)pid);
+	return -ENODATA;
+}
+
+int call_plan_pid(struct probe_set *ret, pid_t pid, struct call_list *list)
+{
+	_cleanup_free_ const struct call_frame **calls = calloc(list->nr + 1, sizeof(*calls));
+	struct plan plan = {.set = ret, .list = list, .calls = calls};
+	int err;
+
+	*ret = (struct probe_set){0};
+	if (!calls) {
+		diag_error("cannot narrow: out of memory");
+		return -ENOMEM;
+	}
+	err = mapped_files_open(&plan.files, pid);
+	if (err)
+		return err;
+	for (size_t i = 0; i < list->nr_frames; i++)
+		list->frames[i].site = (struct call_site){0};
+	err = plan_kind(&plan, CALL_ALLOCATES);
+	if (!err && !plan.nr_calls)
+		err = report_none(pid, &plan);
+	if (!err)
+		err = plan_kind(&plan, CALL_RELEASES);
+	if (!err)
+		tell_left_out(&plan);
+	mapped_files_deinit(&plan.files);
+	if (err)
+		probe_set_deinit(ret);
+	return err;
+}
