@@ -51,10 +51,10 @@ void recording_warnings_of_losses(const struct analysis *analysis, const char *i
 	if (analysis_is_in_windows(analysis))
 		diag_warn("recorded in windows, %.3g %% of the time: %s",
 			  100 * analysis_observed_share(analysis), in_windows);
-	if (analysis->input.command.has_filter)
-		diag_warn(
-			"only a part of the calls was recorded (leakrec --filter): blocks shown as held "
-			"may have been freed");
+	if (analysis->input.command.partial)
+		diag_warn("only a part of the calls was recorded (leakrec %s): blocks shown as "
+			  "held may have been freed",
+			  analysis->input.command.partial);
 	if (analysis->may_miss && !analysis->unguarded_tasks)
 		diag_warn(INPUT_ADVICE_FIRST_CALLS);
 	if (!analysis->unguarded_tasks)

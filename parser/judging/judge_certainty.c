@@ -36,7 +36,7 @@ unsigned int judge_doubts(const struct judge *judge, const struct heap_block *bl
 	if (!block->size_known || (input->unpaired_reallocs &&
 				   input->last_unpaired_realloc_ns >= block->allocated.time_ns))
 		doubts |= DOUBT_UNPAIRED;
-	if (site->vanished)
+	if (site->vanished || input->partial)
 		doubts |= DOUBT_UNSEEN;
 	if (input->observed && judge->sure.of[block - input->held].until_ns != UINT64_MAX)
 		doubts |= DOUBT_UNOBSERVED;
@@ -61,8 +61,8 @@ void judge_certainty_of(const struct judge *judge, struct site_verdict *verdict)
 		explained += judge->input->unpaired_reallocs;
 	explained += site->vanished;
 	if ((double)site->vanished > UNSEEN_SHARE * (double)(site->frees + site->vanished) ||
-	    judge->input->lost_unknown || (doubts & (DOUBT_TRUNCATED | DOUBT_UNOBSERVED)) ||
-	    explained > doubtful)
+	    judge->input->lost_unknown || judge->input->partial ||
+	    (doubts & (DOUBT_TRUNCATED | DOUBT_UNOBSERVED)) || explained > doubtful)
 		explained = doubtful;
 	verdict->firm_blocks = verdict->held_blocks - explained;
 	verdict->doubts = verdict->firm_blocks * 2 >= verdict->held_blocks ? 0 : doubts;

@@ -132,6 +132,7 @@ struct verdict_input {
 	uint64_t lost_any_time;
 	bool lost_unknown; /* an unknown number may be lost */
 	bool truncated;
+	bool partial; /* only some calls were recorded: others may have released blocks */
 	uint64_t unpaired_reallocs, last_unpaired_realloc_ns; /* returns without their entries */
 };
 

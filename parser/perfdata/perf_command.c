@@ -83,7 +83,9 @@ struct perf_command perf_command_parse(const uint8_t *section, size_t size_bytes
 		if (value)
 			command.has_sizes = size_range_parse(value, &command.sizes) == 0;
 		if (value_of("--filter", word, &words))
-			command.has_filter = true;
+			command.partial = "--filter";
+		if (value_of("--narrow", word, &words))
+			command.partial = "--narrow";
 		value = value_of("--call-graph", word, &words);
 		if (!value)
 			continue;

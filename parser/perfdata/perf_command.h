@@ -30,7 +30,7 @@ struct perf_command {
 	bool starts_command; /* leakrec COMMAND: no target is older than the recording */
 	bool has_sizes;	     /* leakrec --size: */
 	struct size_range sizes;
-	bool has_filter; /* leakrec --filter: calls are missing */
+	const char *partial; /* leakrec's option by which calls are missing; NULL: none is */
 };
 
 /* Parses the section CMDLINE, which may be malformed. */

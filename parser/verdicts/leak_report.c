@@ -502,6 +502,7 @@ static int judge(struct leak_report *report)
 		.lost_any_time = analysis->lost_any_time,
 		.lost_unknown = analysis->unguarded_tasks > 0,
 		.truncated = analysis->input.truncated,
+		.partial = analysis->input.command.partial != NULL,
 		.unpaired_reallocs = stats->unpaired_reallocs,
 		.last_unpaired_realloc_ns = stats->last_unpaired_realloc_ns,
 	};

@@ -135,7 +135,7 @@ bool pairing_audit_misses_tasks(const struct analysis *analysis)
 bool pairing_audit_spoils_all(const struct analysis *analysis)
 {
 	return analysis->input.out_of_order || heap_tracker_stats(analysis->heaps)->clock_steps ||
-	       pairing_audit_misses_tasks(analysis) || analysis->input.command.has_filter;
+	       pairing_audit_misses_tasks(analysis) || analysis->input.command.partial;
 }
 
 bool pairing_audit_is_clean(const struct analysis *analysis)

@@ -100,7 +100,7 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	}
 	if (stats->forgetful_children)
 		write_u64(out, "forgetful_children", stats->forgetful_children);
-	if (analysis->input.command.has_filter)
+	if (analysis->input.command.partial)
 		fputs("\"filtered\":true,", out);
 	if (analysis->input.command.has_sizes) {
 		fputs("\"recorded_size\":\"", out);

@@ -113,10 +113,11 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 			"\"Recorded in windows, %.3g %% of the time: amounts are of the blocks that "
 			"were looked at; growth is that of the program.\",",
 			100 * analysis_observed_share(analysis));
-	if (analysis->input.command.has_filter)
-		fputs("\"Only a part of the calls was recorded (leakrec --filter): blocks shown as "
-		      "held may have been freed.\",",
-		      out);
+	if (analysis->input.command.partial)
+		fprintf(out,
+			"\"Only a part of the calls was recorded (leakrec %s): blocks shown as held may "
+			"have been freed.\",",
+			analysis->input.command.partial);
 	if (analysis->lost)
 		fprintf(out, "\"%" PRIu64 " event%s lost: some reported leaks may be false.\",",
 			analysis->lost, quantity_word(analysis->lost, " was", "s were"));

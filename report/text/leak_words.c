@@ -48,8 +48,8 @@ const char *leak_words_unrecorded(const struct analysis *analysis)
 {
 	if (analysis->lost)
 		return "nothing was recorded: events were lost";
-	if (analysis->input.command.has_filter)
-		return "nothing was recorded: no call passed the filter";
+	if (analysis->input.command.partial)
+		return "nothing was recorded: none of the chosen calls was made";
 	if (analysis->input.command.has_sizes)
 		return "nothing was recorded: no block of these sizes was allocated";
 	return "nothing was recorded: no probe was hit";

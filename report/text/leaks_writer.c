@@ -65,7 +65,7 @@ static void write_summary(FILE *out, const struct leak_report *report)
 		fputs(" size=", out);
 		size_range_write(out, options->size);
 	}
-	if (analysis->input.command.has_filter)
+	if (analysis->input.command.partial)
 		fputs(" filtered=1", out);
 	if (analysis->input.command.has_sizes) {
 		fputs(" recorded_size=", out);

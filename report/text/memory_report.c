@@ -102,8 +102,8 @@ static void write_reason(FILE *out, const struct analysis *analysis,
 	int64_t foreign = anonymous - balance->allocated;
 	const struct perf_command *command = &analysis->input.command;
 
-	if (command->has_sizes || command->has_filter) {
-		fputs("  Only a part was recorded (--size or --filter): other blocks may take the "
+	if (command->has_sizes || command->partial) {
+		fputs("  Only a part was recorded (--size, --filter or --narrow): other blocks may take the "
 		      "rest\n",
 		      out);
 		return;

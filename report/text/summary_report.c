@@ -131,8 +131,9 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 		size_range_write(out, &analysis->input.command.sizes);
 		fputs(" bytes were recorded (leakrec --size)\n", out);
 	}
-	if (analysis->input.command.has_filter)
-		fputs("Only a part of the calls was recorded (leakrec --filter)\n", out);
+	if (analysis->input.command.partial)
+		fprintf(out, "Only a part of the calls was recorded (leakrec %s)\n",
+			analysis->input.command.partial);
 	if (!stats->events && !analysis->was_enough) {
 		words = leak_words_unrecorded(analysis);
 		fprintf(out, "%c%s\n", toupper(*words), words + 1);

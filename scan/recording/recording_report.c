@@ -39,10 +39,11 @@ static void write_gap(FILE *out, const struct analysis *analysis, const struct s
 		fputs("! events may be missing: some of its blocks may not have been held at its "
 		      "end\n",
 		      out);
-	if (analysis->input.command.has_filter)
-		fputs("! only a part of the calls was recorded (leakrec --filter): some of its blocks "
-		      "may not have been held at its end\n",
-		      out);
+	if (analysis->input.command.partial)
+		fprintf(out,
+			"! only a part of the calls was recorded (leakrec %s): some of its blocks may "
+			"not have been held at its end\n",
+			analysis->input.command.partial);
 	if (analysis->input.command.has_sizes) {
 		fputs("Only blocks of ", out);
 		size_range_write(out, &analysis->input.command.sizes);

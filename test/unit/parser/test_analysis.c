@@ -396,19 +396,22 @@ static void check_sizes(const char *text, uint64_t min_bytes, uint64_t max_bytes
 	assert_int_equal(command.sizes.max_bytes, max_bytes);
 }
 
-static bool has_filter(const char *text)
+/* The option by which calls are missing, or "". */
+static const char *partial(const char *text)
 {
 	const struct command_line line = command_line(text);
+	const char *option = perf_command_parse(line.section, line.nr).partial;
 
-	return perf_command_parse(line.section, line.nr).has_filter;
+	return option ? option : "";
 }
 
-static void filters_are_known(void **state)
+static void parts_are_known(void **state)
 {
-	assert_true(has_filter("leakrec --filter malloc:bytes>4096 -p 10"));
-	assert_true(has_filter("leakrec --filter=malloc:bytes>4096 -p 10"));
-	assert_false(has_filter("leakrec -- ls --filter x"));
-	assert_false(has_filter("leakrec -p 10"));
+	assert_string_equal(partial("leakrec --filter malloc:bytes>4096 -p 10"), "--filter");
+	assert_string_equal(partial("leakrec --filter=malloc:bytes>4096 -p 10"), "--filter");
+	assert_string_equal(partial("leakrec --narrow 1:old.data -p 10"), "--narrow");
+	assert_string_equal(partial("leakrec -- ls --filter x"), "");
+	assert_string_equal(partial("leakrec -p 10"), "");
 }
 
 static void recorded_sizes_are_known(void **state)
@@ -476,7 +479,7 @@ int main(void)
 		cmocka_unit_test(what_contradicts_certainty),
 		cmocka_unit_test(threads_that_are_not_recorded),
 		cmocka_unit_test(says_how_many_stay),
-		cmocka_unit_test(filters_are_known),
+		cmocka_unit_test(parts_are_known),
 		cmocka_unit_test(recorded_sizes_are_known),
 		cmocka_unit_test(advice_knows_the_recorder),
 	};
