@@ -9,6 +9,7 @@
 #include "recorder/events/ring_size.h"
 #include "recorder/session/session.h"
 #include "report/live/live_process.h"
+#include "tools/leakrec_narrow.h"
 #include "tools/leakrec_options.h"
 #include "top/top_view.h"
 
@@ -107,11 +108,13 @@ int main(int argc, char **argv)
 	struct resource_specs resources = {0};
 	struct service_manager manager;
 	struct process_list found = {0};
+	struct call_list calls = {0};
 	struct leakrec_options own;
 	struct session_options options = {
 		.compression_level = SESSION_DEFAULT_COMPRESSION,
 		.view_fd = -1,
 		.resources = &resources,
+		.calls = &calls,
 		.manager = &manager,
 		.config =
 			{
@@ -132,10 +135,13 @@ int main(int argc, char **argv)
 	err = leakrec_options_parse(argc, argv, &options, &own);
 	if (err)
 		status = options_exit_status(err);
+	else if (own.narrow && leakrec_narrow_read(own.narrow, &calls))
+		status = DIAG_EXIT_FAILED;
 	else if (leakrec_options_follow(&own) && find_processes(&options, &own.followed, &found))
 		status = DIAG_EXIT_FAILED;
 	else
 		status = run(&options, &own);
+	call_list_deinit(&calls);
 	process_list_deinit(&found);
 	leakrec_options_deinit(&own);
 	resource_specs_deinit(&resources);

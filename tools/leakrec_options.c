@@ -9,6 +9,7 @@
 #include "recorder/output/compressor.h"
 #include "recorder/segments/segments.h"
 #include "recorder/session/heap_scan.h"
+#include "tools/leakrec_narrow.h"
 #include "tools/leakrec_service.h"
 #include "tools/pid_list.h"
 
@@ -22,7 +23,7 @@ struct command_line {
 	struct live_options live;
 	struct followed followed;
 	struct pid_list pids;
-	const char *service;
+	const char *service, *narrow;
 	bool is_all, perf_events;
 };
 
@@ -104,6 +105,15 @@ static int parse_budget(void *context, const struct option_row *row, const char 
 		return options_reject(row, text);
 	session->budget = percent / 100;
 	return 0;
+}
+
+static int parse_narrow(void *context, const struct option_row *row, const char *text)
+{
+	struct command_line *line = context;
+
+	line->narrow = text;
+	line->session.config.at_calls = true;
+	return leakrec_narrow_is_valid(text) ? 0 : options_reject(row, text);
 }
 
 /* A segment has a twelfth. */
@@ -270,6 +280,10 @@ static const struct option_row rows[] = {
 	 "record in windows, so that recording costs at most SHARE (0.1% to 100%) of the CPU time that "
 	 "the processes use, or of one CPU's if they use less",
 	 .parse = parse_budget, .takes = "a share of the CPU time from 0.1% to 100%"},
+	{"narrow", 0, OPTION_PARSED, "NR[:FILE]",
+	 "record only the calls that allocate and release the blocks of cause NR, as leakparse --summary "
+	 "numbers it for the recording FILE [perf.data]: that costs almost nothing",
+	 .parse = parse_narrow, .takes = "a cause's number, or NR:FILE"},
 	{"keep", 0, OPTION_PARSED, "SIZE|TIME",
 	 "write segments into the directory that -o names, and remove the oldest ones beyond SIZE (2G; 64M "
 	 "at least), TIME (6h, 90min; 1s at least) or either of them (2G,6h); leakparse reads the directory",
@@ -434,6 +448,8 @@ static int check_options(const struct command_line *line)
 		 (config->by == RECORD_BY_PERF || config->by == RECORD_BY_SINGLE))
 		wrong = "--budget needs links, which can be placed and removed quickly: leave "
 			"--perf-events, --filter and --record-by out";
+	else if (config->at_calls && leakrec_narrow_objection(options))
+		wrong = leakrec_narrow_objection(options);
 	else if (options->nr_when && !options->keep.in_memory)
 		wrong = "--when goes with --ring";
 	else if (session_options_keep(options) && keep_objection(options))
@@ -544,6 +560,9 @@ int leakrec_options_parse(int argc, char **argv, struct session_options *session
 	err = check_options(&line);
 	if (!err)
 		err = leakrec_options_check_processes(session);
+	ret->narrow = line.narrow;
+	/* What is mapped later has none of the calls. */
+	session->config.no_heap |= line.narrow != NULL;
 	return err ? err : check_live(session, &line.live);
 }
 

@@ -14,6 +14,7 @@ struct leakrec_options {
 	struct followed followed;  /* what the processes to record belong to, if it is given */
 	struct option_words words; /* with --service: the command line with the files' options */
 	pid_t *pids;
+	const char *narrow; /* the cause to which the recording is narrowed; NULL: to none */
 };
 
 static inline bool leakrec_options_follow(const struct leakrec_options *options)

@@ -89,6 +89,11 @@ int call_list_read(struct call_list *ret, FILE *from)
 	*ret = (struct call_list){0};
 	while (!err && getline(&line, &size, from) >= 0)
 		err = add_line(ret, line);
+	/* The cause's own stacks come first. */
+	if (err == -E2BIG) {
+		ret->is_cut = true;
+		err = 0;
+	}
 	return !err && !ret->nr ? -ENODATA : err;
 }
 

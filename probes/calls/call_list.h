@@ -56,7 +56,7 @@ struct call_list {
 
 /*
  * Reads what leakparse prints. Returns 0; -ENODATA if there is no stack; -EINVAL if it is not
- * that; -E2BIG or -ENOMEM. Reports nothing. Release with call_list_deinit() in any case.
+ * that; or -ENOMEM. Reports nothing. Release with call_list_deinit() in any case.
  */
 int call_list_read(struct call_list *ret, FILE *from);
 void call_list_deinit(struct call_list *list);

@@ -5,6 +5,7 @@
 
 #include "common/diag.h"
 #include "common/proc/mapped_files.h"
+#include "common/quantity.h"
 #include "common/schema/probe_events.h"
 #include "common/scope.h"
 
@@ -220,6 +221,31 @@ static void tell_left_out(const struct plan *plan)
 			  plan->nr_made[CALL_RELEASES]);
 }
 
+/* How hot the calls are decides what recording them costs. */
+static void tell_calls(const struct plan *plan)
+{
+	uint64_t nr_allocs = plan->nr_made[CALL_ALLOCATES] - plan->nr_left_out[CALL_ALLOCATES];
+	uint64_t nr_releases = plan->nr_made[CALL_RELEASES] - plan->nr_left_out[CALL_RELEASES];
+	size_t nr_probes = 0, nr_allocating = 0;
+
+	for (size_t i = 0; i < plan->set->nr_files; i++) {
+		const struct probe_file *file = &plan->set->files[i];
+
+		nr_probes += file->nr_probes;
+		for (size_t k = 0; k < file->nr_probes; k++)
+			nr_allocating += file->probes[k].point == PROBE_EXIT;
+	}
+	for (size_t i = 0; i < plan->list->nr; i++)
+		if (plan->list->stacks[i].kind == CALL_IS_OTHER &&
+		    is_met(plan, &plan->list->stacks[i]))
+			nr_allocs += plan->list->stacks[i].nr_calls;
+	diag_note("narrowed to %zu call%s that allocate%s and %zu that release%s, made %" PRIu64
+		  " and %" PRIu64 " times in that recording",
+		  nr_allocating, quantity_plural(nr_allocating),
+		  quantity_word(nr_allocating, "s", ""), nr_probes - 2 * nr_allocating,
+		  quantity_word(nr_probes - 2 * nr_allocating, "s", ""), nr_allocs, nr_releases);
+}
+
 static int report_none(pid_t pid, const struct plan *plan)
 {
 	if (plan->refused)
@@ -254,8 +280,10 @@ int call_plan_pid(struct probe_set *ret, pid_t pid, struct call_list *list)
 		err = report_none(pid, &plan);
 	if (!err)
 		err = plan_kind(&plan, CALL_RELEASES);
-	if (!err)
+	if (!err) {
+		tell_calls(&plan);
 		tell_left_out(&plan);
+	}
 	mapped_files_deinit(&plan.files);
 	if (err)
 		probe_set_deinit(ret);

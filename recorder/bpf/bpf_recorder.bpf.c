@@ -26,6 +26,8 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 
 struct bpf_site sites[BPF_MAX_SITES];
 
+#include "recorder/bpf/calls.bpf.h"
+
 /* There are no links: each process has perf events of its own. */
 const volatile bool by_events = false;
 
@@ -84,7 +86,7 @@ static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned
 	struct sample sample;
 	unsigned int nr_args = site->nr_args;
 
-	sample.fields[0] = PT_REGS_IP(regs);
+	sample.fields[0] = function_at(regs, index);
 	read_args(regs, site, sample.fields + 1);
 	if (hides_block && site->kind == BPF_SITE_FUNCTION && site->block_arg == 0)
 		sample.fields[1] = 0;
@@ -93,7 +95,7 @@ static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned
 		record_here(&sample, event, 3, regs);
 		return 0;
 	}
-	sample.caller = caller_at_entry(regs);
+	sample.caller = caller_at(regs, site);
 	switch (nr_args) {
 	case 1:
 		sample.fields[2] = sample.caller;

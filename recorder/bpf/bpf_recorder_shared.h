@@ -83,6 +83,10 @@ struct bpf_site {
 		has_block; /* 0: the size is noted for a later point, and nothing is recorded */
 	unsigned int frame_words; /* of the stack up to the return address, without it */
 	unsigned int distance;	  /* of this point from the function's entry probe, in bytes */
+	/* At a call (probes/calls/): its size, and the distances to its target and to the pointer
+	 * that it goes through; 0: there is none. */
+	unsigned int call_bytes;
+	long long target_distance, pointer_distance;
 	/* The number, plus 1, of the frame's word that holds the caller's register; 0: unchanged.
 	 */
 	unsigned char saved[BPF_SAVED_REGISTERS];

@@ -11,6 +11,7 @@
 #ifndef LEAKTOOLS_RECORDER_EXITS_BPF_H
 #define LEAKTOOLS_RECORDER_EXITS_BPF_H
 
+#include "recorder/bpf/calls.bpf.h"
 #include "recorder/bpf/filter.bpf.h"
 
 #define MAX_NOTES  32768
@@ -94,8 +95,9 @@ static __attribute__((noinline)) bool note_call(struct pt_regs *regs, unsigned i
 						unsigned long long value, bool is_wanted)
 {
 	struct call_key key = {PT_REGS_SP(regs), bpf_get_current_pid_tgid() >> 32, 0};
-	struct call_note note = {true_return(caller_at_entry(regs), PT_REGS_SP(regs)),
-				 PT_REGS_IP(regs), value, index, window.nr};
+	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
+	struct call_note note = {true_return(caller_at(regs, site), PT_REGS_SP(regs)),
+				 function_at(regs, index), value, index, window.nr};
 
 	if (find_level(&key, note.caller, index))
 		drop_levels(&key, key.level);
@@ -159,7 +161,8 @@ static __attribute__((noinline)) int record_exit(struct pt_regs *regs, unsigned 
 		return 0;
 	}
 	copy_context(&sample.regs, regs);
-	set_return(&sample.regs, caller, PT_REGS_SP(regs) + 8);
+	if (!at_calls)
+		set_return(&sample.regs, caller, PT_REGS_SP(regs) + 8);
 	record(&sample, &site->events[BPF_EVENT_RETURN], stores ? 4 : 3);
 	return 0;
 }
@@ -177,8 +180,12 @@ static __attribute__((noinline)) unsigned long long noted_caller(struct pt_regs 
 /* Inline: Linux 6.1 permits no other function on the way to the sample. */
 ALWAYS_INLINE int record_exits(struct pt_regs *regs)
 {
-	unsigned long long caller = noted_caller(regs);
+	unsigned long long caller;
 
+	/* Behind a call, the stack pointer is what it was at the call. */
+	if (at_calls)
+		return record_exit(regs, 0, PT_REGS_IP(regs));
+	caller = noted_caller(regs);
 	/* Look for the innermost call first. */
 	for (unsigned int i = 1; i <= MAX_LEVELS && caller; i++)
 		record_exit(regs, MAX_LEVELS - i, caller);

@@ -19,6 +19,9 @@
 
 /* The requested sizes to record, in bytes, and the size words that glibc has for them. */
 const volatile bool has_filter = false;
+
+/* All sites are calls (calls.bpf.h): the blocks of some, and nothing else, are recorded. */
+const volatile bool at_calls = false;
 const volatile unsigned long long filter_min = 0, filter_max = 0;
 const volatile unsigned long long size_word_min = 0, size_word_max = 0;
 
@@ -81,13 +84,14 @@ __attribute__((noinline)) bool note_block(unsigned long long block)
 }
 
 /*
- * Forgets a block that a forked child may have inherited. Its size word decides, but only once:
+ * Forgets a block that a forked child may have inherited. Its size word decides, but only once (at
+ * calls any block may be one that was recorded):
  * after that, a block there was allocated by the child, and is in the table if it was recorded.
  */
 ALWAYS_INLINE bool forget_inherited(struct held_key *key)
 {
 	unsigned char *state = bpf_map_lookup_elem(&held_blocks, key), released = BLOCK_RELEASED;
-	bool matches = state ? *state == BLOCK_HELD : size_word_matches(key->block);
+	bool matches = state ? *state == BLOCK_HELD : at_calls || size_word_matches(key->block);
 
 	if (matches)
 		bpf_map_update_elem(&held_blocks, key, &released, BPF_ANY);
@@ -131,7 +135,7 @@ ALWAYS_INLINE unsigned long long wanted_bytes(const struct bpf_site *site,
 ALWAYS_INLINE bool entry_matches(const struct bpf_site *site, const unsigned long long *args,
 				 bool is_followed, unsigned long long *ret_old)
 {
-	bool is_inherited = is_followed && site->has_size_word, takes = false;
+	bool is_inherited = is_followed && (site->has_size_word || at_calls), takes = false;
 	unsigned long long size, block;
 
 	*ret_old = 0;

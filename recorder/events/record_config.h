@@ -52,6 +52,7 @@ struct record_config {
 	enum record_by by;
 	bool in_windows; /* record in windows, by links that last as long; not RECORD_BY_PERF */
 	bool no_heap;	 /* record no allocators, nor those mapped later */
+	bool at_calls;	 /* record only some calls of allocators, with no_heap */
 	bool has_sizes;	 /* record only requests of these sizes; not RECORD_BY_PERF */
 	struct size_range sizes;
 	unsigned int syscalls;			 /* enum syscall_group: the groups to record */

@@ -118,12 +118,15 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf->rodata->wakeup_bytes = ring_bytes / 8;
 	bpf->rodata->ring_mask = ring_bytes - 1;
 	bpf->rodata->lost_id = BPF_FIRST_ID;
-	bpf->rodata->has_filter = config->has_sizes;
+	/* At calls, only blocks of these calls count: most releases are of others. */
+	bpf->rodata->at_calls = config->at_calls;
+	bpf->rodata->has_filter = config->has_sizes || config->at_calls;
 	bpf->rodata->filter_min = sizes->min_bytes;
-	bpf->rodata->filter_max = sizes->max_bytes;
+	bpf->rodata->filter_max = config->has_sizes ? sizes->max_bytes : UINT64_MAX;
 	bpf->rodata->size_word_min = size_word(sizes->min_bytes);
 	/* A remainder too small for a chunk of its own stays with the block. */
-	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
+	bpf->rodata->size_word_max =
+		config->has_sizes ? size_word(sizes->max_bytes) + MIN_CHUNK_BYTES : UINT64_MAX;
 	bpf->rodata->in_windows = config->in_windows;
 	bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
 	bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
@@ -133,7 +136,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	err = set_ring_size(bpf->maps.rings, ring_bytes, ret_ring_fd);
 	if (err)
 		return err;
-	if (config->has_sizes)
+	if (bpf->rodata->has_filter)
 		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);
 	configure_way(bpf, by);
 	/* These programs slow down every system call of every process: load them only if needed. */

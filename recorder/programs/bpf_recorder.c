@@ -492,8 +492,8 @@ int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *con
 	}
 	recorder->sites.nr_initial = recorder->sites.nr_watched;
 	if (err == -E2BIG)
-		diag_error("cannot record: the processes use more than %d allocator functions",
-			   BPF_MAX_WATCHED);
+		diag_error("cannot record: the processes use more than %d %s", BPF_MAX_WATCHED,
+			   config->at_calls ? "calls of the cause" : "allocator functions");
 	if (!err)
 		err = bpf_sites_describe(&recorder->sites, recorder->bpf->bss->sites, config,
 					 events);

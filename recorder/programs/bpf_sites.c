@@ -317,6 +317,11 @@ static void fill_site(const struct watched_site *watched, struct bpf_site *site)
 	};
 	if (watched->entry && watched->entry->point == PROBE_STORE)
 		find_registers(watched->entry, site->registers);
+	if (watched->entry) {
+		site->call_bytes = watched->entry->call.size_bytes;
+		site->target_distance = watched->entry->call.distance;
+		site->pointer_distance = watched->entry->call.pointer_distance;
+	}
 	site->has_exits = watched->ret && watched->ret->point == PROBE_EXIT;
 	if (site->kind == BPF_SITE_RESOURCE && watched->entry)
 		find_reads(watched->entry, site);
@@ -389,6 +394,9 @@ static int describe_site(const struct watched_sites *sites, const struct watched
 	int err = 0;
 
 	fill_site(watched, site);
+	/* Many calls of one function share its events. */
+	if (to->config->at_calls)
+		return use_row(sites, watched, site) ? 0 : -EINVAL;
 	if (to->config->scope != RECORD_PROCESSES && use_row(sites, watched, site))
 		return watched->ret && is_one_call(sites, watched)
 			       ? describe_event(to, watched->file, watched->ret, PROBE_CALL, stacks,

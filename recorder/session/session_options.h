@@ -5,6 +5,7 @@
 
 #include "common/live_status.h"
 #include "common/service/service_manager.h"
+#include "probes/calls/call_list.h"
 #include "probes/resources/resource_specs.h"
 #include "recorder/conditions/condition.h"
 #include "recorder/events/record_events.h"
@@ -35,7 +36,8 @@ struct session_options {
 	bool mismatch; /* record C++'s operators and the stacks of releases, too */
 	struct record_config config;
 	struct resource_specs *resources; /* what is recorded besides memory */
-	int argc;			  /* the tool's own command line, for the file's header */
+	struct call_list *calls; /* with config.at_calls: those of the cause that is recorded */
+	int argc;		 /* the tool's own command line, for the file's header */
 	char *const *argv;
 	struct service_manager *manager; /* is told how the recording goes; NULL: nobody is */
 	bool tells_way;			 /* say what records, and why */

@@ -379,7 +379,9 @@ static void report_end(const struct session *session)
 		  may_miss(session) ? "or more " : "",
 		  quantity_plural(may_miss(session) ? 0 : reader->lost), pauses, stacks,
 		  windows ? windows : "", ring ? ring : "",
-		  session->options->config.nr_filters ? ", only a part (--filter)" : "",
+		  session->options->config.nr_filters ? ", only a part (--filter)"
+		  : session->options->config.at_calls ? ", only a part (--narrow)"
+						      : "",
 		  !output		     ? "shown only; -o FILE keeps the recording"
 		  : strcmp(output, "-") == 0 ? "standard output"
 					     : output);

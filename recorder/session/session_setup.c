@@ -294,6 +294,11 @@ static int fall_back(const struct record_config *config, const char *const *obje
 			   objections[config->by]);
 		return err;
 	}
+	if (config->at_calls) {
+		diag_error("cannot narrow: that needs BPF programs (Linux 6.0 and the right to "
+			   "load them); record without --narrow, for a short time (-d)");
+		return err;
+	}
 	if (config->has_sizes) {
 		diag_error("cannot record by size: that needs BPF programs (Linux 6.0 and the "
 			   "right to load them); `leakparse --size` selects from a full recording");

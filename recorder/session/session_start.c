@@ -214,11 +214,11 @@ static int prepare_unwinder(struct session *session)
 static char **command_line(const struct session_options *options, char sizes[SIZES_BYTES],
 			   int *ret_argc)
 {
-	static char end[] = "--", filter[] = "--filter=...";
+	static char end[] = "--", filter[] = "--filter=...", narrow[] = "--narrow=...";
 	size_t nr = (size_t)options->argc;
 	size_t nr_before = options->command ? (size_t)(options->command - options->argv) : nr;
 	size_t nr_own = nr_before;
-	char **words = calloc(nr + 3, sizeof(*words));
+	char **words = calloc(nr + 4, sizeof(*words));
 
 	if (!words)
 		return NULL;
@@ -227,6 +227,8 @@ static char **command_line(const struct session_options *options, char sizes[SIZ
 		nr_own--;
 	if (options->config.nr_filters)
 		words[nr_own++] = filter;
+	if (options->config.at_calls)
+		words[nr_own++] = narrow;
 	if (options->config.has_sizes) {
 		snprintf(sizes, SIZES_BYTES, "--size=%" PRIu64 "..%" PRIu64,
 			 options->config.sizes.min_bytes, options->config.sizes.max_bytes);

@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/proc/process_stat.h"
 #include "common/scope.h"
+#include "probes/calls/call_plan.h"
 #include "probes/plan/allocator_plan.h"
 #include "probes/resources/registered_resources.h"
 #include "probes/resources/resource_plan.h"
@@ -64,7 +65,9 @@ static int plan_process(struct session *session, pid_t pid)
 	/* What it maps is recorded all the same. */
 	if (err == -ENODATA && options->config.syscalls)
 		err = 0;
-	if (!err)
+	if (!err && options->config.at_calls)
+		err = call_plan_pid(&set, pid, options->calls);
+	else if (!err)
 		err = plan_resources(&set, pid, options);
 	if (!err)
 		err = changed_code_check(pid, &set);
