@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 void leak_words_moment(FILE *out, const struct analysis *analysis)
 {
@@ -130,12 +131,18 @@ void leak_words_estimate(FILE *out, const struct resource_kind *kind,
 			 const struct leak_estimate *estimate)
 {
 	double error = sqrt(estimate->blocks_variance);
+	double blocks = round(quantity_estimate(estimate->blocks, error));
+	double shown_error = round(quantity_estimate(error, error));
 
-	if (estimate->blocks + error < 1)
+	if (estimate->blocks + error < 1) {
 		fprintf(out, "less than one %s at a time, ", unit_of(kind));
-	else
-		fprintf(out, "about %.0f +-%.0f %ss, ", quantity_estimate(estimate->blocks, error),
-			quantity_estimate(error, error), unit_of(kind));
+	} else {
+		fprintf(out, "about %.0f ", blocks);
+		/* What is often there for a moment is known to less than a block: no "+-0". */
+		if (shown_error > 0)
+			fprintf(out, "+-%.0f ", shown_error);
+		fprintf(out, "%s%s, ", unit_of(kind), shown_error > 0 || blocks != 1 ? "s" : "");
+	}
 	fputs(quantity_bytes_estimate(estimate->bytes, sqrt(estimate->bytes_variance)).text, out);
 }
 
@@ -148,24 +155,32 @@ static struct quantity_period period_of(const struct growth_rate *rate)
 							 : blocks);
 }
 
+/* An error that is less than the last digit of what it belongs to. "+-0" would call that exact. */
+static bool is_below_digits(const struct quantity_text *error)
+{
+	return !strpbrk(error->text, "123456789");
+}
+
 void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate)
 {
 	struct quantity_period period = period_of(rate);
 	double error = rate->blocks_error * period.length_s;
+	struct quantity_text shown_error = quantity_number_estimate(error, error);
 
 	fputc('+', out);
 	fputs(quantity_number_estimate(rate->blocks_per_s * period.length_s, error).text, out);
-	fputs(" +-", out);
-	fputs(quantity_number_estimate(error, error).text, out);
+	if (!is_below_digits(&shown_error))
+		fprintf(out, " +-%s", shown_error.text);
 	fprintf(out, " %ss/%s", unit_of(kind), period.name);
 	if (kind && rate->bytes_per_s <= 0)
 		return;
 	fputs(", +", out);
 	error = rate->bytes_error * period.length_s;
+	shown_error = quantity_bytes_estimate(error, error);
 	fputs(quantity_bytes_estimate(rate->bytes_per_s * period.length_s, error).text, out);
-	fprintf(out, "/%s +-", period.name);
-	fputs(quantity_bytes_estimate(error, error).text, out);
 	fprintf(out, "/%s", period.name);
+	if (!is_below_digits(&shown_error))
+		fprintf(out, " +-%s/%s", shown_error.text, period.name);
 }
 
 /* Of the ends, only a part was observed; the counts are no shares. */

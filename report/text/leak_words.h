@@ -42,13 +42,17 @@ const char *leak_words_meaning(enum verdict verdict);
  */
 void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t blocks, uint64_t bytes);
 
-/* The same for a recording in windows: "about 12300 +-900 blocks, 3.2 MiB". */
+/*
+ * The same for a recording in windows: "about 12300 +-900 blocks, 3.2 MiB"; "about 1 block, 32
+ * bytes" if the error is less than half a block.
+ */
 void leak_words_estimate(FILE *out, const struct resource_kind *kind,
 			 const struct leak_estimate *estimate);
 
 /*
  * "+30.1 +-2.5 blocks/s, +90.3 KiB/s +-7.6 KiB/s"; "+30.1 +-2.5 handles/s". What would have no
- * digits in a second is said for a minute, an hour or a day: "+6.0 +-1.1 blocks/h".
+ * digits in a second is said for a minute, an hour or a day: "+6.0 +-1.1 blocks/h". An error below
+ * the last digit is not said.
  */
 void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate);
 

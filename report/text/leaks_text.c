@@ -89,8 +89,8 @@ void leaks_write_estimate(FILE *out, const struct site_verdict *verdict,
 	if (!verdict->in_windows)
 		return;
 	fprintf(out,
-		" estimated_blocks=%.0f estimated_blocks_error=%.0f estimated_bytes=%.0f"
-		" estimated_bytes_error=%.0f",
+		" estimated_blocks=%.0f estimated_blocks_error=%.2g estimated_bytes=%.0f"
+		" estimated_bytes_error=%.2g",
 		estimate->blocks, sqrt(estimate->blocks_variance), estimate->bytes,
 		sqrt(estimate->bytes_variance));
 	if (verdict->stays >= 0)

@@ -337,7 +337,7 @@ static void changes(void **state)
 	assert_golden("changes-tree-empty", diff_text(5000, 6000, &options));
 }
 
-/* A rate has a digit, whatever its scale. */
+/* A rate has a digit, whatever its scale, and so has its error, unless it is below the last one. */
 static void rates_are_never_zero(void **state)
 {
 	const struct resource_kind descriptor = {.name = "fd"};
@@ -348,11 +348,12 @@ static void rates_are_never_zero(void **state)
 	} cases[] = {
 		{75.2, 25.1, 230e3, 77e3, NULL, "+75 +-25 blocks/s, +220 KiB/s +-80 KiB/s"},
 		{0.24, 0.09, 720, 270, NULL, "+0.24 +-0.09 blocks/s, +720 bytes/s +-270 bytes/s"},
-		{100, 0.001, 1e6, 10, NULL, "+100 +-0.00 blocks/s, +977 KiB/s +-10 bytes/s"},
+		{100, 0.001, 1e6, 10, NULL, "+100 blocks/s, +977 KiB/s +-10 bytes/s"},
 		{1.2, 0.4, 4.8, 1.6, NULL, "+1.2 +-0.4 blocks/s, +5 bytes/s +-2 bytes/s"},
 		{0.2, 0.05, 0.8, 0.2, NULL, "+12 +-3 blocks/min, +48 bytes/min +-12 bytes/min"},
 		{1 / 500.0, 1 / 2500.0, 256 / 500.0, 256 / 2500.0, NULL,
 		 "+0.12 +-0.02 blocks/min, +31 bytes/min +-6 bytes/min"},
+		{1, 0.0163, 16, 0.26, NULL, "+1.00 +-0.02 blocks/s, +16 bytes/s"},
 		{1 / 720.0, 1e-5, 0, 0, &descriptor, "+5.00 +-0.04 handles/h"},
 		{2 / 86400.0, 0.5 / 86400, 3e6 / 86400, 75e4 / 86400, NULL,
 		 "+2.0 +-0.5 blocks/day, +2.9 MiB/day +-700 KiB/day"},

@@ -12,6 +12,7 @@
 #include "report/formats/held_history.h"
 #include "report/html/html_columns.h"
 #include "report/html/html_format.h"
+#include "report/text/leak_words.h"
 #include "report/text/leaks_writer.h"
 #include "report/text/summary_report.h"
 #include "test/support/perf_data_writer.h"
@@ -270,6 +271,33 @@ static void errors_are_those_of_windows(void **state)
 	analysis_deinit(&analysis);
 }
 
+/* One text at a time: 600 windows tell that much better than to a block. */
+static void no_error_is_zero(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	const struct leak_cause *texts = NULL;
+	struct analysis analysis;
+	struct leak_report report;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	read_back(&analysis, &report);
+	for (size_t i = 0; i < report.nr_causes; i++)
+		if (report.causes[i].bytes == WINDOWS * UINT64_C(32))
+			texts = &report.causes[i];
+	assert_non_null(texts);
+	if (!texts)
+		return;
+	assert_true(texts->estimate.blocks_variance > 0);
+	leak_words_estimate(out, NULL, &texts->estimate);
+	assert_int_equal(leaks_write(out, &report), 0);
+	fclose(out);
+	assert_int_equal(strncmp(text, "about 1 block, 32 bytes#", 24), 0);
+	assert_lacks(text, "_error=0 ");
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+}
+
 static void says_that_it_estimates(void **state)
 {
 	const struct summary_report_style style = {0};
@@ -417,6 +445,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_leak),
 		cmocka_unit_test(errors_are_those_of_windows),
+		cmocka_unit_test(no_error_is_zero),
 		cmocka_unit_test(says_that_it_estimates),
 		cmocka_unit_test(lists_the_sample),
 		cmocka_unit_test(writes_json),
