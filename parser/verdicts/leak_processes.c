@@ -4,11 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static bool is_leak(enum verdict verdict)
-{
-	return verdict == VERDICT_GROWTH || verdict == VERDICT_OVERDUE || verdict == VERDICT_BURST;
-}
-
 static int compare_pids(const void *a, const void *b)
 {
 	const struct leak_process *x = a, *y = b;
@@ -53,7 +48,8 @@ static size_t list_blocks(const struct leak_report *report, struct leak_process 
 			 * The block's own verdict: a block that ended with its process leaks no
 			 * more.
 			 */
-			bool leaks = is_leak((enum verdict)report->verdicts.blocks[at].verdict);
+			bool leaks = leak_report_is_leak(
+				(enum verdict)report->verdicts.blocks[at].verdict);
 
 			if (report->choices[at] != LEAK_LISTED)
 				continue;

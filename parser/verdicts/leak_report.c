@@ -107,6 +107,11 @@ const struct resource_kind *leak_report_kind_of(const struct leak_report *report
 		report->held[report->verdicts.order[verdict->first]].allocated.schema);
 }
 
+bool leak_report_is_leak(enum verdict verdict)
+{
+	return verdict == VERDICT_GROWTH || verdict == VERDICT_OVERDUE || verdict == VERDICT_BURST;
+}
+
 bool leak_report_has_held(const struct leak_report *report)
 {
 	return report->nr_sites > 0;
@@ -310,6 +315,8 @@ static void choose(struct chooser *chooser, size_t index)
 	report->bytes_of[verdict] += block->size_bytes;
 	count_estimate(chooser, &report->estimate, index);
 	count_estimate(chooser, &report->estimate_of[verdict], index);
+	if (leak_report_is_leak(verdict))
+		count_estimate(chooser, &report->estimate_leaked, index);
 	count_reach(&report->reach_of[verdict], group, block->size_bytes);
 }
 
@@ -510,11 +517,6 @@ static int judge(struct leak_report *report)
 	return verdicts_init(&report->verdicts, &input);
 }
 
-static bool is_leak(enum verdict verdict)
-{
-	return verdict == VERDICT_GROWTH || verdict == VERDICT_OVERDUE || verdict == VERDICT_BURST;
-}
-
 static int find_own_wrappers(struct leak_report *report)
 {
 	const struct verdicts *verdicts = &report->verdicts;
@@ -529,7 +531,8 @@ static int find_own_wrappers(struct leak_report *report)
 	if (!leaks)
 		return -ENOMEM;
 	for (size_t i = 0; i < verdicts->nr_sites; i++)
-		leaks[verdicts->sites[i].site - input.sites] |= is_leak(verdicts->sites[i].verdict);
+		leaks[verdicts->sites[i].site - input.sites] |=
+			leak_report_is_leak(verdicts->sites[i].verdict);
 	input.leaks = leaks;
 	return own_wrappers_find(&report->wrappers, &input);
 }

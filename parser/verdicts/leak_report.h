@@ -113,7 +113,7 @@ struct leak_report {
 	/* The rest is about shown blocks of memory only. */
 	uint64_t held_blocks, held_bytes;
 	bool in_windows; /* held blocks are a sample of those that the program holds: */
-	struct leak_estimate estimate, estimate_of[VERDICT_NR];
+	struct leak_estimate estimate, estimate_of[VERDICT_NR], estimate_leaked;
 	uint64_t exited_blocks; /* of these: held by a process until it exited */
 	uint64_t memory_sites;
 	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */
@@ -150,6 +150,9 @@ int leak_report_stack_identity(const struct leak_report *report, uint32_t stack_
 
 /* What a scan has said of held[@index]. */
 enum reach_group leak_report_group_of(const struct leak_report *report, size_t index);
+
+/* True if blocks with that verdict have leaked, as far as that can be told. */
+bool leak_report_is_leak(enum verdict verdict);
 
 /* True if anything wanted and not suppressed is held. */
 bool leak_report_has_held(const struct leak_report *report);

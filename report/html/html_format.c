@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 
 #define MAX_HISTORIES 1000
 
@@ -43,6 +44,36 @@ static void write_name(FILE *out, const char *key, const char *name)
 	json_write_key(out, key);
 	json_write_readable(out, name);
 	fputc(',', out);
+}
+
+/* In windows, it is what the program holds, estimated from the blocks that were looked at. */
+static struct quantity_text amount_text(const struct leak_report *report,
+					const struct leak_estimate *estimate)
+{
+	double error = report->in_windows ? sqrt(estimate->bytes_variance) : 0;
+
+	return quantity_bytes_estimate(estimate->bytes, error);
+}
+
+/* The amounts of memory, in the words of leakparse --summary. */
+static void write_amounts(FILE *out, const struct leak_report *report)
+{
+	write_text(out, "held", amount_text(report, &report->estimate).text);
+	write_text(out, "leaked", amount_text(report, &report->estimate_leaked).text);
+	if (report->blocks_of[VERDICT_UNCLEAR])
+		write_text(out, "unclear",
+			   amount_text(report, &report->estimate_of[VERDICT_UNCLEAR]).text);
+	if (report->in_windows && report->held_blocks) {
+		json_write_key(out, "estimated");
+		fputc('"', out);
+		leak_words_estimated(out, NULL, &report->estimate);
+		fputs("\",", out);
+	}
+	json_write_key(out, "of_verdicts");
+	for (int i = 0; i < VERDICT_NR; i++)
+		fprintf(out, "%c[%.0f,\"%s\"]", i ? ',' : '[', report->estimate_of[i].bytes,
+			amount_text(report, &report->estimate_of[i]).text);
+	fputs("],", out);
 }
 
 static void write_summary(FILE *out, const struct html_tables *tables)
@@ -68,9 +99,11 @@ static void write_summary(FILE *out, const struct html_tables *tables)
 	write_number(out, "freed_bytes", stats->freed_bytes);
 	write_number(out, "held_blocks", report->held_blocks);
 	write_number(out, "held_bytes", report->held_bytes);
+	write_amounts(out, report);
 	write_number(out, "exited_blocks", report->exited_blocks);
 	write_number(out, "suppressed_blocks", report->suppressed_blocks);
-	write_number(out, "firm_blocks", report->firm_blocks);
+	if (leak_words_know_certain(report))
+		write_number(out, "firm_blocks", report->firm_blocks);
 	write_number(out, "double_frees", report->anomalies[ANOMALY_DOUBLE_FREE]);
 	fputs("\"moment\":\"", out);
 	leak_words_moment(out, analysis);
@@ -110,8 +143,9 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 	fputs("\"warnings\":[", out);
 	if (tables->report->in_windows)
 		fprintf(out,
-			"\"Recorded in windows, %.3g %% of the time: amounts are of the blocks that "
-			"were looked at; growth is that of the program.\",",
+			"\"Recorded in windows, %.3g %% of the time: what is held in all, what has "
+			"leaked of it, and growth are estimates for the program; other amounts are "
+			"of the blocks that were looked at.\",",
 			100 * analysis_observed_share(analysis));
 	if (analysis->input.command.partial)
 		fprintf(out,

@@ -23,19 +23,24 @@ void leak_words_moment(FILE *out, const struct analysis *analysis)
 	}
 }
 
+bool leak_words_know_certain(const struct leak_report *report)
+{
+	/* Looks from outside prove nothing. */
+	if (report->in_windows || !report->held_blocks)
+		return false;
+	return report->firm_blocks == report->held_blocks
+		       ? pairing_audit_is_clean(report->analysis)
+		       : !pairing_audit_spoils_all(report->analysis);
+}
+
 void leak_words_certain(FILE *out, const struct leak_report *report)
 {
-	bool all = report->firm_blocks == report->held_blocks;
-
-	/* Looks from outside prove nothing. */
-	if (report->in_windows)
+	if (!leak_words_know_certain(report))
 		return;
-	if (!report->held_blocks || pairing_audit_spoils_all(report->analysis))
-		return;
-	if (!all)
-		fprintf(out, ", %" PRIu64 " of them certainly not freed", report->firm_blocks);
-	else if (pairing_audit_is_clean(report->analysis))
-		fputs(", certainly not freed", out);
+	fputs(", ", out);
+	if (report->firm_blocks < report->held_blocks)
+		fprintf(out, "%" PRIu64 " of them ", report->firm_blocks);
+	fputs("certainly not freed", out);
 }
 
 /* True if allocations may have given blocks that the tracker does not know. */
@@ -127,22 +132,29 @@ void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t block
 	fputs(quantity_bytes((double)bytes).text, out);
 }
 
-void leak_words_estimate(FILE *out, const struct resource_kind *kind,
-			 const struct leak_estimate *estimate)
+void leak_words_estimated(FILE *out, const struct resource_kind *kind,
+			  const struct leak_estimate *estimate)
 {
 	double error = sqrt(estimate->blocks_variance);
 	double blocks = round(quantity_estimate(estimate->blocks, error));
 	double shown_error = round(quantity_estimate(error, error));
 
 	if (estimate->blocks + error < 1) {
-		fprintf(out, "less than one %s at a time, ", unit_of(kind));
+		fprintf(out, "less than one %s at a time", unit_of(kind));
 	} else {
 		fprintf(out, "about %.0f ", blocks);
 		/* What is often there for a moment is known to less than a block: no "+-0". */
 		if (shown_error > 0)
 			fprintf(out, "+-%.0f ", shown_error);
-		fprintf(out, "%s%s, ", unit_of(kind), shown_error > 0 || blocks != 1 ? "s" : "");
+		fprintf(out, "%s%s", unit_of(kind), shown_error > 0 || blocks != 1 ? "s" : "");
 	}
+}
+
+void leak_words_estimate(FILE *out, const struct resource_kind *kind,
+			 const struct leak_estimate *estimate)
+{
+	leak_words_estimated(out, kind, estimate);
+	fputs(", ", out);
 	fputs(quantity_bytes_estimate(estimate->bytes, sqrt(estimate->bytes_variance)).text, out);
 }
 

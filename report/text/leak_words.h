@@ -12,9 +12,14 @@
 void leak_words_moment(FILE *out, const struct analysis *analysis);
 
 /*
- * How many of the held blocks are certainly held: ", certainly not freed", ", 3 of
- * them certainly not freed".
- * Nothing if something contradicts that the recording is whole and in order.
+ * Whether anything may be said about how many of the held blocks are certainly held: not if
+ * something contradicts that the recording is whole and in order.
+ */
+bool leak_words_know_certain(const struct leak_report *report);
+
+/*
+ * How many are: ", certainly not freed", ", 3 of them certainly not freed". Nothing if that is not
+ * known.
  */
 void leak_words_certain(FILE *out, const struct leak_report *report);
 
@@ -44,10 +49,12 @@ void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t block
 
 /*
  * The same for a recording in windows: "about 12300 +-900 blocks, 3.2 MiB"; "about 1 block, 32
- * bytes" if the error is less than half a block.
+ * bytes" if the error is less than half a block. The other one leaves out the bytes.
  */
 void leak_words_estimate(FILE *out, const struct resource_kind *kind,
 			 const struct leak_estimate *estimate);
+void leak_words_estimated(FILE *out, const struct resource_kind *kind,
+			  const struct leak_estimate *estimate);
 
 /*
  * "+30.1 +-2.5 blocks/s, +90.3 KiB/s +-7.6 KiB/s"; "+30.1 +-2.5 handles/s". What would have no

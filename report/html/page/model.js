@@ -18,6 +18,8 @@ for (const table of [functions, frames, nodes, sites, leaks, data.threads])
 				Float64Array.from(table[name]);
 /* The first nrSites rows of sites are stacks. Then come causes of several stacks, with their sums. */
 const [nrSites, nrLeaks] = [data.summary.stacks, leaks.nr];
+/* Nothing is certain if the recording is not whole and in order, or was made in windows: then the number is missing. */
+const isCertaintyKnown = "firm_blocks" in data.summary;
 const duration = Math.max(data.summary.duration_us, 1);
 /* In windows, what was held over time is not known: data.held, the histories and the peaks are missing. */
 if (data.held && !data.held.end.length) /* no event changed the held amount */
@@ -46,8 +48,9 @@ const PERIODS = [["s", 86400], ["min", 1440], ["h", 24], ["day", 1]];
 /* Growth: bytes a second, or in the shortest time in which a byte comes; with its @error in the same unit. */
 function rateText(dayBytes, error) {
 	const [name, parts] = PERIODS.find((period) => dayBytes >= period[1]) || PERIODS[3];
+	const errorText = error > 0 ? bytesText(error / parts) : "";
 
-	return `${bytesText(dayBytes / parts)}/${name}` + (error ? ` ± ${bytesText(error / parts)}/${name}` : "");
+	return `${bytesText(dayBytes / parts)}/${name}` + (/[1-9]/.test(errorText) ? ` ± ${errorText}/${name}` : "");
 }
 
 const countText = (n) => Math.round(n).toLocaleString("en");

@@ -60,11 +60,8 @@ const sumOf = (column) => column.subarray(0, nrSites).reduce((sum, value) => sum
 
 function makeSummary() {
 	const s = data.summary;
-	const suspectCauses = data.causes.filter((i) => SUSPECTS.includes(verdictOf(i))).length;
-	const bytesOf = (verdicts) => leaks.size.reduce((sum, size, i) =>
-		sum + (verdicts.includes(data.verdicts[leaks.verdict[i]]) ? size * leaks.count[i] : 0), 0);
-	/* By the blocks' verdicts: a cause that leaks may also hold young blocks, which do not. */
-	const [suspect, unclear] = [bytesOf(SUSPECTS), bytesOf(["unclear"])];
+	const nrCauses = (verdicts) => data.causes.filter((i) => verdicts.includes(verdictOf(i))).length;
+	const [suspects, unclear] = [nrCauses(SUSPECTS), nrCauses(["unclear"])];
 	const pids = [...new Set(data.threads.pid)];
 	const who = pids.length === 1 ? `${strings[data.threads.comm[0]]} (${pids[0]})` : pids.length ? `${pids.length} processes` : "";
 	$("subtitle").textContent = [who, `${timeText(duration)} recorded`, plural(s.events, "event"),
@@ -74,17 +71,21 @@ function makeSummary() {
 	$("origin").replaceChildren(...[s.host ? ["on ", s.host] : null,
 		s.begin_ms ? ["from ", new Date(s.begin_ms).toISOString().slice(0, 19).replace("T", " ") + " UTC"] : null,
 		s.command ? ["by ", element("code", "", s.command)] : null].filter(Boolean).map((words) => element("span", "", ...words)));
+	/* In windows, the first amounts are estimates: of the program, not of the blocks that are listed. */
+	const [estimated, sample, observed] = data.held ? ["", "", ""] : ["estimated; ", " of the sample", " in windows"];
 	const exited = s.exited_blocks && `, ${s.exited_blocks < s.held_blocks ? countText(s.exited_blocks) : "all"} until their process exited`;
-	document.title = `Leak report: ${bytesText(s.held_bytes)} held`;
+	document.title = `Leak report: ${s.held} held`;
 	$("tiles").replaceChildren(
-		tile("Probably leaked", bytesText(suspect), (suspectCauses ? "by " + plural(suspectCauses, "cause") : "no suspect cause") +
-			(unclear ? `, ${bytesText(unclear)} unclear` : ""), "first" + (suspect ? "" : unclear ? " unsure" : " clean")),
-		...(data.reach.length ? [tile(worstWords, bytesText(sumOf(reachBytes[data.worst])), `in ${plural(sumOf(reachBlocks[data.worst]), "block")}`)] : []),
-		tile("Held " + s.moment, bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}${exited || ""}`),
-		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
+		tile("Probably leaked", s.leaked, estimated + (suspects ? "by " + plural(suspects, "cause") : "no suspect cause") +
+			(s.unclear ? `, ${s.unclear} unclear` : ""), "first" + (suspects ? "" : unclear ? " unsure" : " clean")),
+		...(data.reach.length ? [tile(worstWords, bytesText(sumOf(reachBytes[data.worst])),
+			`in ${plural(sumOf(reachBlocks[data.worst]), "block")}${sample}`)] : []),
+		tile("Held " + s.moment, s.held, s.estimated ? `in ${s.estimated}, estimated from ${countText(s.held_blocks)}` :
+			`in ${plural(s.held_blocks, "block")}${exited || ""}`),
+		...(isCertaintyKnown ? [tile("Certain", shareText(s.firm_blocks, s.held_blocks), `${countText(s.firm_blocks)} blocks are firm`)] : []),
 		...(data.held ? [tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`)] : []),
-		tile("Allocated", bytesText(s.allocated_bytes), `in ${plural(s.allocations, "block")}`),
-		tile("Freed", bytesText(s.freed_bytes), `in ${plural(s.frees, "block")}`));
+		tile("Allocated" + observed, bytesText(s.allocated_bytes), `in ${plural(s.allocations, "block")}`),
+		tile("Freed" + observed, bytesText(s.freed_bytes), `in ${plural(s.frees, "block")}`));
 	$("warnings").replaceChildren(...data.warnings.filter(Boolean).map((w) => element("p", "warning",
 		typeof w === "string" ? w : `${countText(w[0])} ${w[1]}: ${w[2]}.`)));
 	$("footer").textContent = `${data.tool}. This file is self-contained and loads nothing.`;
@@ -103,23 +104,23 @@ const intervalText = ({ from, to, to_us }) => `from ${from ?? "the start"} to ${
 	(data.summary.moment === "at the end" ? "the end" : timeText(to_us))}`;
 
 function makeVerdicts() {
-	const bytes = data.verdicts.map(() => 0);
 	const stacks = data.verdicts.map(() => 0);
 
 	for (let s = 0; s < nrSites; s++) {
 		if (sites.verdict[s] < 0)
 			continue;
-		bytes[sites.verdict[s]] += sites.bytes[s];
 		stacks[sites.verdict[s]]++;
 	}
 	data.verdicts.forEach((name, i) => {
 		if (!stacks[i])
 			return;
+		/* By the blocks' verdicts: a stack that leaks may also hold young blocks, which do not. */
+		const [bytes, words] = data.summary.of_verdicts[i];
 		const part = element("div", "fill v-" + name);
 		const button = element("button", "verdict-button", badge(name),
-			element("span", "soft", `${bytesText(bytes[i])}, ${plural(stacks[i], "stack")}`));
+			element("span", "soft", `${words}, ${plural(stacks[i], "stack")}`));
 
-		part.style.flexGrow = bytes[i];
+		part.style.flexGrow = bytes;
 		$("verdict-bar").append(part);
 		button.type = "button";
 		button.title = VERDICTS[name].words;

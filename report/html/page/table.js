@@ -231,10 +231,10 @@ function factsOf(site) {
 	const facts = [["Held", `${bytesText(sites.bytes[site])} in ${plural(sites.blocks[site], "block")}`]];
 	const rate = sites.rate_day_bytes[site];
 
-	if (sites.blocks[site] > 0) {
+	if (sites.blocks[site] > 0 && isCertaintyKnown)
 		facts.push(["Certain", `${countText(sites.blocks[site] - sites.doubtful[site])} of ${countText(sites.blocks[site])}`]);
+	if (sites.blocks[site] > 0)
 		facts.push(["Oldest", timeText(sites.oldest_us[site])]);
-	}
 	const said = data.reach.map((words, i) => [words, reachBlocks[i][site]]).filter(([, blocks]) => blocks);
 	if (said.length)
 		facts.push(["Scan", said.map(([words, blocks]) => `${countText(blocks)} ${words}`).join(", ")]);

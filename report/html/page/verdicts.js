@@ -20,6 +20,7 @@ const DOUBTS = {
 	"truncated": "the recording was cut off",
 	"unpaired": "only half of the allocating call was recorded",
 	"unseen-free": "frees of this stack's blocks were not recorded",
+	"unobserved": "they may have been freed after their window",
 };
 const SUSPECTS = ["growth", "overdue", "burst"];
 

@@ -92,6 +92,7 @@ def check_load(browser):
     expect_in("where memory went", "RSS grew by ", text(browser, "#memory"))
     expect_in("the tiles", "Probably leaked", text(browser, "#tiles"))
     expect_in("the tiles", "Held at the end", text(browser, "#tiles"))
+    expect_in("the tiles", "Certain100 %", text(browser, "#tiles"))
     for verdict in ("growth", "burst", "plateau", "start-up"):
         expect_in("the verdicts", verdict, text(browser, "#verdicts"))
     expect_in("the first stack", LEAKY, text(browser, ".row[data-index='0']"))
@@ -526,7 +527,12 @@ def check_exits(browser):
 def check_windows(browser):
     expect_in("the warning", "Recorded in windows", text(browser, "#warnings"))
     expect("where memory went", text(browser, "#memory"), "")
-    expect("the tiles", "at most" in text(browser, "#tiles"), False)
+    expect_in("the tiles", "Probably leaked281 KiBestimated; by 1 cause", text(browser, "#tiles"))
+    expect_in("the tiles", "108 MiBin about 12800 +-2200 blocks, estimated from 846", text(browser, "#tiles"))
+    expect_in("the verdicts", "growth281 KiB, 1 stack", text(browser, "#verdicts"))
+    for words in ("at most", "Certain", "firm"):
+        expect(f"{words} in the tiles", words in text(browser, "#tiles"), False)
+    expect("what is certain beside the table", "Certain" in text(browser, "#detail"), False)
     expect("the peak beside the table", "Peak" in text(browser, "#detail"), False)
     expect("what was held over time", browser.evaluate("document.querySelector('#held').offsetHeight"), 0)
     rows = nr_rows(browser)
@@ -548,6 +554,9 @@ def check_rounding(browser):
     for bytes_, words in ((1023, "1023 bytes"), (1023.7, "1.00 KiB"), (1048064, "1.00 MiB"), (1048570, "1.00 MiB"),
                           (10239, "10.0 KiB"), (102390, "100 KiB"), (-1048570, "\N{MINUS SIGN}1.00 MiB")):
         expect(f"{bytes_} bytes", browser.evaluate(f"(() => {{ {code} return bytesText({bytes_}); }})()"), words)
+    for error, words in ((0.04, "16 bytes/s"), (0.26, "16 bytes/s \N{PLUS-MINUS SIGN} 0.3 bytes/s")):
+        expect(f"an error of {error}", browser.evaluate(
+            f"(() => {{ {code} return rateText({86400 * 16}, {86400 * error}); }})()"), words)
     for us, words in ((999.4, "999 \N{MICRO SIGN}s"), (999.6, "1.00 ms"), (999400, "999 ms"), (999999, "1.00 s")):
         expect(f"{us} us", browser.evaluate(f"(() => {{ {code} return timeText({us}); }})()"), words)
     for per_s, words in ((4.8, "4.8 bytes/s"), (1, "1 byte/s"), (0.5, "30 bytes/min"), (1e-5, "0.9 bytes/day")):

@@ -243,6 +243,25 @@ static void blocks_without_a_stack_have_a_function(void **state)
 	}
 }
 
+/* Nothing is, if an event came too late for its time: any block may have been freed before. */
+static void the_page_says_what_is_certain_as_the_summary_does(void **state)
+{
+	struct perf_data_writer *late = make_recording(true);
+	struct maker maker = {.writer = late, .time_ns = 500 * MS};
+	_cleanup_free_ char *page = format_text(make_recording(true), "html", NULL);
+	_cleanup_free_ char *doubtful = NULL;
+
+	/* Each round ends with the records of the one before. */
+	perf_data_finished_round(late);
+	perf_data_finished_round(late);
+	maker.call = perf_data_add_probe(late, "malloc", PROBE_CALL);
+	add_call(&maker, 8, 0xd00000, by_main, 3);
+	doubtful = format_text(late, "html", NULL);
+	assert_non_null(strstr(page, "\"firm_blocks\":22,"));
+	assert_non_null(strstr(doubtful, "out of order in time"));
+	assert_null(strstr(doubtful, "\"firm_blocks\":"));
+}
+
 /* The page shows names as the text formats do: nothing in them is invisible. */
 static void the_page_has_readable_names(void **state)
 {
@@ -479,6 +498,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(are_found_by_their_names),
 		cmocka_unit_test(the_page_knows_the_users_frame),
 		cmocka_unit_test(blocks_without_a_stack_have_a_function),
+		cmocka_unit_test(the_page_says_what_is_certain_as_the_summary_does),
 		cmocka_unit_test(the_page_has_readable_names),
 		cmocka_unit_test(the_page_has_room_for_sites_listed_twice),
 	};

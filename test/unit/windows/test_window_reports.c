@@ -386,9 +386,37 @@ static void leaves_out_what_is_not_known(void **state)
 	assert_lacks(page, "\"peak");
 	assert_lacks(page, "\"histories\":");
 	assert_lacks(page, "\"held\":{");
+	assert_lacks(page, "\"firm_blocks\":");
 	/* The leak: 24,000 allocations seen, of which 120 are held. */
 	assert_has(csv, "\r\n1,growth,\"doubtful:unobserved\",120,5760,0,120000,");
 	assert_has(csv, ",5760000,,,");
+	held_history_destroy(history);
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+}
+
+/* The tiles have the amounts of the summary, which are estimates, and not those of the sample. */
+static void the_page_has_the_amounts_of_the_summary(void **state)
+{
+	struct held_history *history = held_history_create(NULL);
+	const struct summary_report_style style = {0};
+	_cleanup_free_ char *page = NULL, *summary = NULL;
+	struct analysis analysis;
+	struct leak_report report;
+	struct report_input input = {.report = &report, .history = history};
+	size_t size;
+	FILE *out = open_memstream(&page, &size), *screen = open_memstream(&summary, &size);
+
+	read_back(&analysis, &report);
+	assert_int_equal(html_format.write(out, &input), 0);
+	assert_int_equal(summary_report_write(screen, &report, &style), 0);
+	fclose(out);
+	fclose(screen);
+	assert_has(summary, " 2.18 MiB: about 12800 +-2200 blocks, 108 MiB in 6 stacks, ");
+	assert_has(page, "\"held\":\"108 MiB\",\"leaked\":\"281 KiB\",");
+	assert_has(page, "\"estimated\":\"about 12800 +-2200 blocks\",");
+	assert_has(summary, " 6000 blocks    281 KiB  keep accumulating\n");
+	assert_has(page, ",\"281 KiB\"],[0,\"0 bytes\"],");
 	held_history_destroy(history);
 	leak_report_deinit(&report);
 	analysis_deinit(&analysis);
@@ -450,6 +478,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lists_the_sample),
 		cmocka_unit_test(writes_json),
 		cmocka_unit_test(leaves_out_what_is_not_known),
+		cmocka_unit_test(the_page_has_the_amounts_of_the_summary),
 		cmocka_unit_test(the_page_has_the_lifetimes_of_the_verdicts),
 	};
 
