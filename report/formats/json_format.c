@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The JSON format (docs/json-format.md), written without building a document in memory. */
 #include "common/json/json_text.h"
+#include "common/scope.h"
 #include "parser/windows/observed_time.h"
 #include "report/formats/formats.h"
 #include "report/names/named_stack.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define VERSION 1
 
@@ -247,15 +249,14 @@ static void write_rate(FILE *out, const struct site_verdict *verdict)
 	fputs("},", out);
 }
 
-/* The kind of a resource; memory has none. */
-static void write_kind(FILE *out, const struct probe_schema *schema)
+/* Memory has none. */
+static void write_kind(FILE *out, const struct resource_kind *kind)
 {
-	const struct resource_call *call = resource_call_of(schema);
-
-	if (!call)
+	if (!kind)
 		return;
-	fputs(",\"kind\":", out);
-	json_write_string(out, call->kind->name);
+	fputs("\"kind\":", out);
+	json_write_string(out, kind->name);
+	fputc(',', out);
 }
 
 /* What leads to blocks that are still reachable; NULL: that is not known. */
@@ -268,8 +269,67 @@ static void write_holder(FILE *out, const char *name)
 	fputc(',', out);
 }
 
+/* What a scan has said; nothing without one. */
+static void write_reach(FILE *out, const struct leak_report *report, const struct leak_reach *reach,
+			const char *holder)
+{
+	if (!report->reach)
+		return;
+	write_u64(out, "lost_blocks", reach->blocks[REACH_GROUP_LOST]);
+	write_u64(out, "lost_bytes", reach->bytes[REACH_GROUP_LOST]);
+	write_u64(out, "reached_blocks", reach->blocks[REACH_GROUP_REACHABLE]);
+	write_u64(out, "no_holder_blocks", reach->blocks[REACH_GROUP_NO_HOLDER]);
+	write_u64(out, "no_holder_bytes", reach->bytes[REACH_GROUP_NO_HOLDER]);
+	write_u64(out, "pointed_blocks", reach->blocks[REACH_GROUP_POINTED]);
+	write_holder(out, holder);
+}
+
+static void write_cause(FILE *out, const struct leak_report *report, size_t number)
+{
+	const struct leak_cause *cause = &report->causes[number - 1];
+	const struct leak_site *first = &report->sites_by_cause[cause->first];
+	const struct site_verdict *verdict = &report->verdicts.causes[cause->cause].verdict;
+
+	fputc('{', out);
+	write_u64(out, "cause", number);
+	fprintf(out, "\"verdict\":\"%s\",", verdict_name(verdict->verdict));
+	write_kind(out, leak_report_kind_of(report, first));
+	write_doubts(out, verdict->doubts);
+	fputc(',', out);
+	write_u64(out, "held_blocks", cause->blocks);
+	write_u64(out, "held_bytes", cause->bytes);
+	if (report->in_windows)
+		write_estimate(out, &cause->estimate);
+	write_reach(out, report, &cause->reach, cause_holder_find(report, first, cause->nr).name);
+	write_rate(out, verdict);
+	fprintf(out, "\"stacks\":%zu,\"stack_id\":%" PRIu32 "}", cause->nr,
+		report->verdicts.sites[first->site].site->stack_id);
+}
+
+/*
+ * Those that listed stacks have. Sets @numbers, by verdicts.causes, to the causes' numbers in the
+ * summary. It is all 0 before.
+ */
+static void write_causes(FILE *out, const struct leak_report *report, size_t *numbers)
+{
+	const char *separator = "\n";
+
+	for (size_t i = 0; i < report->nr_listed_sites; i++)
+		numbers[report->verdicts.sites[report->sites[i].site].cause] = SIZE_MAX;
+	fputs("\"causes\":[", out);
+	for (size_t i = 0; i < report->nr_causes && !ferror(out); i++) {
+		if (!numbers[report->causes[i].cause])
+			continue;
+		numbers[report->causes[i].cause] = i + 1;
+		fputs(separator, out);
+		separator = ",\n";
+		write_cause(out, report, i + 1);
+	}
+	fputs("],\n", out);
+}
+
 static void write_site(FILE *out, const struct leak_report *report, const struct leak_site *listed,
-		       const struct named_stack *stack)
+		       size_t cause, const struct named_stack *stack)
 {
 	const struct site_verdict *verdict = &report->verdicts.sites[listed->site];
 	const struct site *site = verdict->site;
@@ -277,10 +337,11 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 
 	fputs("{", out);
 	write_u64(out, "stack_id", site->stack_id);
+	write_u64(out, "cause", cause);
 	fprintf(out, "\"verdict\":\"%s\",\"allocator\":", verdict_name(verdict->verdict));
 	json_write_string(out, first->allocated.schema->function);
-	write_kind(out, first->allocated.schema);
 	fputc(',', out);
+	write_kind(out, leak_report_kind_of(report, listed));
 	write_doubts(out, verdict->doubts);
 	fputc(',', out);
 	write_u64(out, "held_blocks", listed->blocks);
@@ -288,15 +349,7 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	write_u64(out, "firm_blocks", listed->firm_blocks);
 	write_u64(out, "suspect_blocks", verdict->suspect_blocks);
 	write_u64(out, "suspect_bytes", verdict->suspect_bytes);
-	if (report->reach) {
-		write_u64(out, "lost_blocks", listed->reach.blocks[REACH_GROUP_LOST]);
-		write_u64(out, "lost_bytes", listed->reach.bytes[REACH_GROUP_LOST]);
-		write_u64(out, "reached_blocks", listed->reach.blocks[REACH_GROUP_REACHABLE]);
-		write_u64(out, "no_holder_blocks", listed->reach.blocks[REACH_GROUP_NO_HOLDER]);
-		write_u64(out, "no_holder_bytes", listed->reach.bytes[REACH_GROUP_NO_HOLDER]);
-		write_u64(out, "pointed_blocks", listed->reach.blocks[REACH_GROUP_POINTED]);
-		write_holder(out, cause_holder_find(report, listed, 1).name);
-	}
+	write_reach(out, report, &listed->reach, cause_holder_find(report, listed, 1).name);
 	write_u64(out, "allocations", site->allocations);
 	write_u64(out, "frees", site->frees);
 	write_u64(out, "allocated_bytes", site->allocated_bytes);
@@ -321,7 +374,7 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	fputs("]}", out);
 }
 
-static int write_sites(FILE *out, const struct leak_report *report)
+static int write_sites(FILE *out, const struct leak_report *report, const size_t *numbers)
 {
 	struct named_stack stack = {.names = name_pool_create()};
 	int err = stack.names ? 0 : -ENOMEM;
@@ -329,13 +382,13 @@ static int write_sites(FILE *out, const struct leak_report *report)
 	fputs("\"stacks\":[", out);
 	for (size_t i = 0; i < report->nr_listed_sites && !err && !ferror(out); i++) {
 		const struct leak_site *site = &report->sites[i];
+		const struct site_verdict *verdict = &report->verdicts.sites[site->site];
 
-		err = named_stack_load(&stack, report->analysis->stacks,
-				       report->verdicts.sites[site->site].site->stack_id);
+		err = named_stack_load(&stack, report->analysis->stacks, verdict->site->stack_id);
 		if (err)
 			break;
 		fputs(i ? ",\n" : "\n", out);
-		write_site(out, report, site, &stack);
+		write_site(out, report, site, numbers[verdict->cause], &stack);
 	}
 	fputs("],\n", out);
 	name_pool_destroy(stack.names);
@@ -347,6 +400,7 @@ static void write_block(FILE *out, const struct leak_report *report, size_t inde
 {
 	const struct heap_block *block = &report->held[index];
 	const struct block_verdict *verdict = &report->verdicts.blocks[index];
+	const struct resource_call *call = resource_call_of(block->allocated.schema);
 
 	if (block->size_known)
 		fprintf(out, "{\"size\":%" PRIu64 ",", block->size_bytes);
@@ -360,8 +414,9 @@ static void write_block(FILE *out, const struct leak_report *report, size_t inde
 	json_write_string(out, heap_tracker_comm_of(report->analysis->heaps, block->allocated.tid));
 	fputs(",\"allocator\":", out);
 	json_write_string(out, block->allocated.schema->function);
-	write_kind(out, block->allocated.schema);
-	fprintf(out, ",\"stack_id\":%" PRIu32 ",\"verdict\":\"%s\",", block->allocated.stack_id,
+	fputc(',', out);
+	write_kind(out, call ? call->kind : NULL);
+	fprintf(out, "\"stack_id\":%" PRIu32 ",\"verdict\":\"%s\",", block->allocated.stack_id,
 		verdict_name(verdict->verdict));
 	if (report->reach && report->reach[index] < REACH_NR_CLASSES)
 		fprintf(out, "\"reach\":\"%s\",", reach_class_words[report->reach[index]]);
@@ -395,13 +450,18 @@ static void write_blocks(FILE *out, const struct leak_report *report)
 
 static int write_report(FILE *out, const struct report_input *input)
 {
+	_cleanup_free_ size_t *numbers =
+		calloc(input->report->verdicts.nr_causes + 1, sizeof(*numbers));
 	int err;
 
+	if (!numbers)
+		return -ENOMEM;
 	fprintf(out, "{\"format\":\"leaktools\",\"version\":%d,\n", VERSION);
 	write_summary(out, input->report);
 	write_windows(out, input->report);
 	write_memory(out, input->report->analysis);
-	err = write_sites(out, input->report);
+	write_causes(out, input->report, numbers);
+	err = write_sites(out, input->report, numbers);
 	if (err)
 		return err;
 	write_blocks(out, input->report);

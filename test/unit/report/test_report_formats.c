@@ -243,6 +243,39 @@ static void blocks_without_a_stack_have_a_function(void **state)
 	}
 }
 
+/* An object and its part, which come together: one cause of two stacks, as in the summary. */
+static struct perf_data_writer *make_joint_leak(void)
+{
+	struct maker maker = {.writer = perf_data_writer_create(NULL), .time_ns = 1000 * MS};
+
+	maker.call = perf_data_add_probe(maker.writer, "malloc", PROBE_CALL);
+	perf_data_mmap(maker.writer, 7, 1, 0x200000, 0x100000, 0, "/nowhere/server");
+	for (uint64_t i = 0; i < 40; i++) {
+		add_call(&maker, 200, 0x10000 + i * 0x1000, by_main, 3);
+		maker.time_ns -= 10 * MS - 1000; /* right after it */
+		add_call(&maker, 300, 0x10800 + i * 0x1000, by_hostile, 4);
+	}
+	return maker.writer;
+}
+
+static void json_has_the_causes(void **state)
+{
+	_cleanup_free_ char *json = format_text(make_joint_leak(), "json", NULL);
+	_cleanup_free_ char *leaks = format_text(make_joint_leak(), "leaks", NULL);
+	const char *causes = strstr(json, "\n\"causes\":[\n"),
+		   *stacks = strstr(json, "\n\"stacks\":[");
+
+	assert_non_null(strstr(leaks, "# cause 1, 2 stacks: growth, firm: 80 blocks, "));
+	assert_non_null(causes);
+	assert_non_null(stacks);
+	assert_non_null(strstr(causes, "{\"cause\":1,\"verdict\":\"growth\",\"doubts\":[],"
+				       "\"held_blocks\":80,\"held_bytes\":20000,"
+				       "\"growth\":{\"blocks_per_s\":"));
+	assert_non_null(strstr(causes, "},\"stacks\":2,\"stack_id\":2}],\n"));
+	assert_non_null(strstr(stacks, "\"stack_id\":1,\"cause\":1,"));
+	assert_non_null(strstr(stacks, "\"stack_id\":2,\"cause\":1,"));
+}
+
 /* Nothing is, if an event came too late for its time: any block may have been freed before. */
 static void the_page_says_what_is_certain_as_the_summary_does(void **state)
 {
@@ -498,6 +531,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(are_found_by_their_names),
 		cmocka_unit_test(the_page_knows_the_users_frame),
 		cmocka_unit_test(blocks_without_a_stack_have_a_function),
+		cmocka_unit_test(json_has_the_causes),
 		cmocka_unit_test(the_page_says_what_is_certain_as_the_summary_does),
 		cmocka_unit_test(the_page_has_readable_names),
 		cmocka_unit_test(the_page_has_room_for_sites_listed_twice),
