@@ -70,13 +70,23 @@ static int watch_clones(struct session *session)
 	return context_breakers_watch(&session->events.breakers, &watch);
 }
 
+/* Without those that had changed, and those that the kernel did not let us probe. */
+static size_t nr_recorded_files(const struct session *session)
+{
+	size_t nr_left_out = session->nr_changed + session->events.nr_left_out;
+
+	if (session->recorder)
+		nr_left_out += session->recorder->nr_unlinked;
+	return session->probes.nr_files + session->own_probes.nr_files - nr_left_out;
+}
+
 static void report_start(const struct session *session)
 {
 	char name[PROCESS_NAME_MAX];
 
 	if (session_is_system_wide(session)) {
 		system_wide_report_start(session->options->cgroup, session->nr_found,
-					 session->probes.nr_files + session->own_probes.nr_files);
+					 nr_recorded_files(session));
 		return;
 	}
 	process_namespace_format_name(session->pids[0], name);

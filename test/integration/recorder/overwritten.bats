@@ -171,6 +171,24 @@ overwrite_plugin() {
 	kill_now "$TARGET_PID"
 }
 
+@test "overwritten: the same in a cgroup; the library is left out, and is not counted" {
+	make_programs
+	TARGETS=$PWD start_target_there host
+	WAITS_AT=lease LD_PRELOAD=$TARGETS/lib/libwaits.so "$BIN/leakrec" -o perf.data --cgroup "$CGROUP" 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 test -e waiting
+	cp second.so plugin.so
+	rm waiting
+	wait_until 60 is_recording "$LEAKREC_PID"
+	grep -q "^leakrec: warning: $PWD/plugin.so is not recorded: it has changed since it was analysed" leakrec.err ||
+		fail "$(cat leakrec.err)"
+	grep -q ': 1 process with 1 allocator so far;' leakrec.err || fail "$(cat leakrec.err)"
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	kill_now "$TARGET_PID"
+}
+
 # What NFS and Ceph do, and from Linux 7.0 on other file systems, too. It is said of each file.
 @test "overwritten: without leases, leakrec says so, also of a file that is mapped later" {
 	make_programs
