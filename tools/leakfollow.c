@@ -6,6 +6,7 @@
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "common/size_range.h"
+#include "report/text/leak_words.h"
 #include "report/text/leaks_text.h"
 #include "report/text/resource_report.h"
 #include "tools/recording_services.h"
@@ -26,6 +27,12 @@ struct nearest_size {
 	uint64_t size_bytes, nr_blocks;
 };
 
+/* Of memory, or of one kind of other resources. */
+struct follow_counts {
+	const struct resource_kind *kind;
+	uint64_t entered, exited;
+};
+
 struct follow {
 	const char **inputs; /* of one recording, in its order */
 	size_t nr_inputs;
@@ -35,9 +42,9 @@ struct follow {
 	bool has_range;
 	const char *kind;
 	struct analysis analysis;
-	int64_t refcount; /* blocks of that size held now */
-	uint64_t entered, exited;
-	int write_errno; /* the first one */
+	int64_t refcount;				     /* blocks of that size held now */
+	struct follow_counts counts[RESOURCE_MAX_KINDS + 1]; /* by the kind's number; 0: memory */
+	int write_errno;				     /* the first one */
 	/* Sizes that were recorded below and above @range, the nearest first; 0 blocks: none. */
 	struct nearest_size below[MAX_NEAREST], above[MAX_NEAREST];
 };
@@ -121,6 +128,14 @@ static void count_nearest(struct nearest_size *list, uint64_t size_bytes, bool i
 	list[i].nr_blocks++;
 }
 
+/* NULL: memory. */
+static const struct resource_kind *kind_of(const struct heap_block *block)
+{
+	const struct resource_call *call = resource_call_of(block->allocated.schema);
+
+	return call ? call->kind : NULL;
+}
+
 /* Whether it is of a size to follow. Others are counted, for the case that there is none. */
 static bool is_followed(struct follow *follow, const struct heap_change *change)
 {
@@ -132,7 +147,8 @@ static bool is_followed(struct follow *follow, const struct heap_change *change)
 		return false;
 	if (size_range_has(&follow->range, size_bytes))
 		return true;
-	if (change->enters) {
+	/* A descriptor, for example, has none. */
+	if (change->enters && (size_bytes || !kind_of(&change->block))) {
 		bool is_below = size_bytes < follow->range.min_bytes;
 
 		count_nearest(is_below ? follow->below : follow->above, size_bytes, is_below);
@@ -143,12 +159,15 @@ static bool is_followed(struct follow *follow, const struct heap_change *change)
 static void on_change(void *context, const struct heap_change *change)
 {
 	struct follow *follow = context;
+	const struct resource_kind *kind = kind_of(&change->block);
+	struct follow_counts *counts = &follow->counts[kind ? kind->number : 0];
 
 	if (!is_followed(follow, change))
 		return;
 	follow->refcount += change->enters ? 1 : -1;
-	follow->entered += change->enters;
-	follow->exited += !change->enters;
+	counts->kind = kind;
+	counts->entered += change->enters;
+	counts->exited += !change->enters;
 	errno = 0;
 	printf("%s %" PRId64 " ", change->enters ? "enter" : "exit", follow->refcount);
 	leaks_write_columns(stdout, &follow->analysis, &change->block, &change->op);
@@ -206,14 +225,42 @@ static void tell_nearest(const struct follow *follow)
 		diag_note("no block of %s", text);
 }
 
+/* "7 fds entered, 5 exited, 2 still held" */
+static void write_counts(FILE *out, const struct follow_counts *counts)
+{
+	leak_words_number(out, counts->kind, counts->entered);
+	fprintf(out, " entered, %" PRIu64 " exited, %" PRId64 " still held", counts->exited,
+		(int64_t)(counts->entered - counts->exited));
+}
+
+/* Of all kinds that were followed. Returns whether there were any. */
+static bool tell_followed(const struct follow *follow)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len, nr = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(follow->counts); i++) {
+		if (!follow->counts[i].entered && !follow->counts[i].exited)
+			continue;
+		fputs(nr++ ? "; " : "", out);
+		write_counts(out, &follow->counts[i]);
+	}
+	if (fclose(out) == 0 && nr)
+		diag_note("%s", text);
+	return nr > 0;
+}
+
 static void tell_counts(const struct follow *follow)
 {
-	if (follow->has_range && !follow->entered && !follow->exited)
+	bool has_any = tell_followed(follow);
+
+	if (!has_any && follow->has_range)
 		tell_nearest(follow);
-	else
-		diag_note("%" PRIu64 " block%s entered, %" PRIu64 " exited, %" PRId64 " still held",
-			  follow->entered, quantity_plural(follow->entered), follow->exited,
-			  follow->refcount);
+	else if (!has_any)
+		diag_note("no operation of that kind was recorded");
 	resource_report_check_kind(follow->analysis.heaps, follow->kind);
 	recording_warnings_print(&follow->analysis,
 				 "operations between them are missing, and a block that is lost "

@@ -20,6 +20,20 @@ static int compare_threads(const void *a, const void *b)
 	return compare_pids(a, b);
 }
 
+static unsigned int kind_number(const struct leak_process *process)
+{
+	return process->kind ? process->kind->number : 0;
+}
+
+static int compare_kinds(const void *a, const void *b)
+{
+	const struct leak_process *x = a, *y = b;
+	int order = compare_pids(a, b);
+
+	return order ? order
+		     : (kind_number(x) > kind_number(y)) - (kind_number(x) < kind_number(y));
+}
+
 static int compare_leaks(const void *a, const void *b)
 {
 	const struct leak_process *x = a, *y = b;
@@ -30,6 +44,8 @@ static int compare_leaks(const void *a, const void *b)
 		return x->leaked_blocks > y->leaked_blocks ? -1 : 1;
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
+	if (x->blocks != y->blocks)
+		return x->blocks > y->blocks ? -1 : 1;
 	return compare_pids(a, b);
 }
 
@@ -40,6 +56,7 @@ static size_t list_blocks(const struct leak_report *report, struct leak_process 
 
 	for (size_t i = 0; i < report->nr_sites; i++) {
 		const struct site_verdict *site = &report->verdicts.sites[report->sites[i].site];
+		const struct resource_kind *kind = leak_report_kind_of(report, &report->sites[i]);
 
 		for (size_t k = 0; k < site->held_blocks; k++) {
 			size_t at = report->verdicts.order[site->first + k];
@@ -56,6 +73,7 @@ static size_t list_blocks(const struct leak_report *report, struct leak_process 
 			to[nr++] = (struct leak_process){
 				.pid = block->allocated.pid,
 				.tid = block->allocated.tid,
+				.kind = kind,
 				.blocks = 1,
 				.bytes = block->size_bytes,
 				.leaked_blocks = leaks,
@@ -115,6 +133,11 @@ int leak_processes_find(const struct leak_report *report, struct leak_process **
 	if (!err)
 		qsort(*ret, *ret_nr, sizeof(**ret), compare_leaks);
 	return err;
+}
+
+int leak_kinds_find(const struct leak_report *report, struct leak_process **ret, size_t *ret_nr)
+{
+	return find(report, compare_kinds, ret, ret_nr);
 }
 
 void leak_processes_sort(struct leak_process *processes, size_t nr)

@@ -120,12 +120,17 @@ static const char *unit_of(const struct resource_kind *kind)
 	return kind->counts_refs ? "object" : "handle";
 }
 
-void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t blocks, uint64_t bytes)
+void leak_words_number(FILE *out, const struct resource_kind *kind, uint64_t nr)
 {
 	bool has_name = kind && !kind->names_one;
 
-	fprintf(out, "%" PRIu64 " %s%s%s%s", blocks, has_name ? kind->name : "",
-		has_name ? " " : "", unit_of(kind), quantity_plural(blocks));
+	fprintf(out, "%" PRIu64 " %s%s%s%s", nr, has_name ? kind->name : "", has_name ? " " : "",
+		unit_of(kind), quantity_plural(nr));
+}
+
+void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t blocks, uint64_t bytes)
+{
+	leak_words_number(out, kind, blocks);
 	if (kind && !bytes)
 		return;
 	fputs(", ", out);

@@ -42,9 +42,12 @@ enum colour leak_words_colour(enum verdict verdict);
 const char *leak_words_meaning(enum verdict verdict);
 
 /*
- * "3 blocks, 3.2 MiB" for memory (@kind is NULL); "3 file handles" or, with reference counts,
- * "1 widget object" for a resource, followed by its bytes if it has any.
+ * "3 blocks" of memory (@kind is NULL); "3 file handles", "3 fds" or, with reference counts, "1
+ * widget object" of another resource.
  */
+void leak_words_number(FILE *out, const struct resource_kind *kind, uint64_t nr);
+
+/* "3 blocks, 3.2 MiB"; of another resource than memory, the bytes only if it has any. */
 void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t blocks, uint64_t bytes);
 
 /*

@@ -27,10 +27,10 @@
 #define SLOWED	      0.9 /* a slower program's pace is mentioned */
 #define PROOF_COLUMNS 17  /* of each of four kinds; with the verdict they fit in 80 */
 
-/* Those that hold blocks, the worst first. */
+/* Those that hold blocks, the worst first; of several also, by process, what is of which kind. */
 struct holders {
-	struct leak_process *list;
-	size_t nr;
+	struct leak_process *list, *kinds;
+	size_t nr, nr_kinds;
 };
 
 /*
@@ -161,19 +161,46 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 	resource_report_write_summary(out, report);
 }
 
-/* "12 blocks, 1.50 KiB, of 20 held, 2.00 KiB"; without leaks in any process only what it holds. */
-static void write_amounts(FILE *out, const struct leak_process *process, bool has_leaks)
+/*
+ * "12 blocks, 1.50 KiB, of 20 held, 2.00 KiB; 3 fds, of 5 held"; without leaks in any process only
+ * what it holds.
+ */
+static void write_amounts(FILE *out, const struct holders *holders, pid_t pid, bool has_leaks)
 {
-	uint64_t blocks = has_leaks ? process->leaked_blocks : process->blocks;
-	uint64_t bytes = has_leaks ? process->leaked_bytes : process->bytes;
+	const char *separator = ": ";
 
-	fprintf(out, ": %" PRIu64 " block%s, ", blocks, quantity_plural(blocks));
-	fputs(quantity_bytes((double)bytes).text, out);
-	if (has_leaks) {
-		fprintf(out, ", of %" PRIu64 " held, ", process->blocks);
-		fputs(quantity_bytes((double)process->bytes).text, out);
+	for (size_t i = 0; i < holders->nr_kinds; i++) {
+		const struct leak_process *held = &holders->kinds[i];
+
+		if (held->pid != pid)
+			continue;
+		fputs(separator, out);
+		separator = "; ";
+		leak_words_held(out, held->kind, has_leaks ? held->leaked_blocks : held->blocks,
+				has_leaks ? held->leaked_bytes : held->bytes);
+		if (!has_leaks)
+			continue;
+		fprintf(out, ", of %" PRIu64 " held", held->blocks);
+		if (!held->kind || held->bytes)
+			fprintf(out, ", %s", quantity_bytes((double)held->bytes).text);
 	}
 	fputc('\n', out);
+}
+
+/* "hold blocks"; of memory that all went with its process, "held blocks when they exited". */
+static const char *what_they_hold(const struct leak_report *report, const struct holders *holders)
+{
+	bool has_memory = false, has_others = false;
+
+	for (size_t i = 0; i < holders->nr_kinds; i++) {
+		has_memory |= !holders->kinds[i].kind;
+		has_others |= holders->kinds[i].kind != NULL;
+	}
+	if (has_others)
+		return has_memory ? "hold blocks and resources" : "hold resources";
+	return report->exited_blocks && report->exited_blocks == report->held_blocks
+		       ? "held blocks when they exited"
+		       : "hold blocks";
 }
 
 /* The processes that leak most, if there are several. Returns the number of lines. */
@@ -187,16 +214,13 @@ static int write_processes(FILE *out, const struct leak_report *report,
 
 	if (nr < 2)
 		return 0;
-	fprintf(out, "\n  %zu processes %s; %s first%s:\n", nr,
-		report->exited_blocks && report->exited_blocks == report->held_blocks
-			? "held blocks when they exited"
-			: "hold blocks",
+	fprintf(out, "\n  %zu processes %s; %s first%s:\n", nr, what_they_hold(report, holders),
 		has_leaks ? "worst leakers" : "those with the most",
 		report->in_windows ? " (only blocks that were looked at)" : "");
 	for (size_t i = 0; i < nr && i < MAX_PROCESSES; i++, nr_lines++) {
 		fputs("  ", out);
 		leak_words_process(out, report, processes[i].pid, processes[i].tid);
-		write_amounts(out, &processes[i], has_leaks);
+		write_amounts(out, holders, processes[i].pid, has_leaks);
 	}
 	if (nr > MAX_PROCESSES)
 		fprintf(out, "  and %zu more\n", nr - MAX_PROCESSES);
@@ -411,13 +435,16 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 static int write_overview(FILE *out, const struct leak_report *report,
 			  const struct summary_report_style *style)
 {
-	_cleanup_free_ struct leak_process *processes = NULL;
+	_cleanup_free_ struct leak_process *processes = NULL, *kinds = NULL;
 	struct holders holders = {0};
 	int err = leak_processes_find(report, &processes, &holders.nr);
 
+	if (!err && holders.nr > 1)
+		err = leak_kinds_find(report, &kinds, &holders.nr_kinds);
 	if (err)
 		return err;
 	holders.list = processes;
+	holders.kinds = kinds;
 	write_head(out, report, &holders);
 	/* What the blocks took at a time is not known. */
 	if (!report->in_windows)

@@ -60,6 +60,21 @@ count() {
  the nearest sizes are 1999 (1 block), 2000 (1 block), 3071 (1 block), 3072 ($(truth enters_3072) blocks)"
 }
 
+# A descriptor has no size: none is near another.
+@test "leakfollow: descriptors are counted as such" {
+	"$BUILD_DIR/test/unit/test_summary_processes" made.data
+	"$BIN/leakfollow" --kind fd -i made.data >follow 2>leakfollow.err
+	assert_equal "message" "$(cat leakfollow.err)" "leakfollow: 31 fds entered, 0 exited, 31 still held"
+	"$BIN/leakfollow" --size 0..100 -i made.data >follow 2>leakfollow.err
+	assert_equal "both" "$(cat leakfollow.err)" \
+		"leakfollow: 31 blocks entered, 0 exited, 31 still held; 31 fds entered, 0 exited, 31 still held"
+	"$BIN/leakfollow" --size 77 -i made.data >follow 2>leakfollow.err
+	assert_equal "nearest" "$(cat leakfollow.err)" \
+		"leakfollow: no block of 77 bytes was recorded; the nearest sizes are 24 (31 blocks)"
+	"$BIN/leakfollow" --kind file -i made.data >follow 2>leakfollow.err
+	grep -qx 'leakfollow: no operation of that kind was recorded' leakfollow.err
+}
+
 @test "leakfollow: invalid sizes" {
 	local size
 

@@ -81,9 +81,10 @@ teardown() {
 	"$BIN/leakparse" --kind file --format json <perf.data 2>/dev/null | grep -q '"kind":"file"'
 	"$BIN/leakparse" --kind file --format folded <perf.data 2>/dev/null | grep -q ';open_log;.* 5$'
 	"$BIN/leakparse" --kind file --format tree <perf.data 2>/dev/null | grep -q '5 *total'
-	"$BIN/leakfollow" --kind file <perf.data >follow 2>/dev/null
+	"$BIN/leakfollow" --kind file <perf.data >follow 2>follow.err
 	assert_equal "entered" "$(grep -c '^enter' follow)" 50
 	assert_equal "exited" "$(grep -c '^exit' follow)" 45
+	assert_equal "message" "$(cat follow.err)" "leakfollow: 50 file handles entered, 45 exited, 5 still held"
 }
 
 @test "resources: of a command, from its first instruction, in any of its libraries" {
