@@ -70,9 +70,13 @@ static void write_amounts(FILE *out, const struct leak_report *report)
 		fputs("\",", out);
 	}
 	json_write_key(out, "of_verdicts");
-	for (int i = 0; i < VERDICT_NR; i++)
-		fprintf(out, "%c[%.0f,\"%s\"]", i ? ',' : '[', report->estimate_of[i].bytes,
+	for (int i = 0; i < VERDICT_NR; i++) {
+		double bytes = report->estimate_of[i].bytes;
+
+		/* JSON cannot express infinities. */
+		fprintf(out, "%c[%.0f,\"%s\"]", i ? ',' : '[', isfinite(bytes) ? bytes : 0,
 			amount_text(report, &report->estimate_of[i]).text);
+	}
 	fputs("],", out);
 }
 
@@ -133,6 +137,21 @@ static int write_memory(FILE *out, const struct leak_report *report)
 	return 0;
 }
 
+/* What is estimated, and what that depends on. */
+static void write_windows(FILE *out, const struct leak_report *report)
+{
+	char pace[LEAK_WORDS_PACE];
+
+	fprintf(out,
+		"\"Recorded in windows, %.3g %% of the time: what is held in all, what has leaked of "
+		"it, and growth are estimates for the program; other amounts are of the blocks that "
+		"were looked at.\",",
+		100 * analysis_observed_share(report->analysis));
+	leak_words_pace(report, pace);
+	if (*pace)
+		fprintf(out, "\"%s.\",", pace);
+}
+
 static void write_warnings(FILE *out, const struct html_tables *tables)
 {
 	const struct analysis *analysis = tables->report->analysis;
@@ -142,11 +161,7 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 
 	fputs("\"warnings\":[", out);
 	if (tables->report->in_windows)
-		fprintf(out,
-			"\"Recorded in windows, %.3g %% of the time: what is held in all, what has "
-			"leaked of it, and growth are estimates for the program; other amounts are "
-			"of the blocks that were looked at.\",",
-			100 * analysis_observed_share(analysis));
+		write_windows(out, tables->report);
 	if (analysis->input.command.partial)
 		fprintf(out,
 			"\"Only a part of the calls was recorded (leakrec %s): blocks shown as held may "

@@ -4,10 +4,13 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "parser/verdicts/pairing_audit.h"
+#include "parser/windows/observed_time.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+#define SLOWED 0.9 /* a slower program's pace is mentioned */
 
 void leak_words_moment(FILE *out, const struct analysis *analysis)
 {
@@ -259,6 +262,25 @@ enum colour leak_words_colour(enum verdict verdict)
 	default:
 		return COLOUR_DIM;
 	}
+}
+
+void leak_words_pace(const struct leak_report *report, char words[LEAK_WORDS_PACE])
+{
+	const struct observed_time *time = heap_tracker_observed(report->analysis->heaps);
+	double paced_ns = (double)observed_time_paced_before(time, report->analysis->end_ns);
+	double observed_ns = (double)observed_time_before(time, report->analysis->end_ns);
+
+	*words = '\0';
+	if (!time->has_paces)
+		snprintf(words, LEAK_WORDS_PACE,
+			 "If the program is slower while it is observed, it holds more, and leaks "
+			 "faster");
+	else if (paced_ns < SLOWED * observed_ns)
+		snprintf(words, LEAK_WORDS_PACE,
+			 "Windows show about %.1g of the program's pace: probes slow it down, or "
+			 "not all of its processes are probed at once; the estimates allow for "
+			 "that",
+			 paced_ns / observed_ns);
 }
 
 void leak_words_process(FILE *out, const struct leak_report *report, pid_t pid, pid_t tid)

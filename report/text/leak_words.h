@@ -32,6 +32,11 @@ const char *leak_words_nothing(const struct leak_report *report);
 /* "firm", or "doubtful:lost,truncated" */
 void leak_words_certainty(FILE *out, unsigned int doubts);
 
+#define LEAK_WORDS_PACE 200
+
+/* Of a recording in windows: how its estimates depend on the program's pace in these; or "". */
+void leak_words_pace(const struct leak_report *report, char words[LEAK_WORDS_PACE]);
+
 /* "sort (4242)"; @tid is one of its threads. */
 void leak_words_process(FILE *out, const struct leak_report *report, pid_t pid, pid_t tid);
 

@@ -23,9 +23,8 @@
 #include <string.h>
 
 #define SCREEN_LINES  24
-#define MAX_PROCESSES 5	  /* listed one by one */
-#define SLOWED	      0.9 /* a slower program's pace is mentioned */
-#define PROOF_COLUMNS 17  /* of each of four kinds; with the verdict they fit in 80 */
+#define MAX_PROCESSES 5	 /* listed one by one */
+#define PROOF_COLUMNS 17 /* of each of four kinds; with the verdict they fit in 80 */
 
 /* Those that hold blocks, the worst first; of several also, by process, what is of which kind. */
 struct holders {
@@ -82,20 +81,13 @@ static void write_in_windows(FILE *out, const struct leak_report *report)
 		quantity_plural(report->memory_sites));
 }
 
-static void write_pace(FILE *out, const struct observed_time *time, uint64_t end_ns)
+static void write_pace(FILE *out, const struct leak_report *report)
 {
-	double paced_ns = (double)observed_time_paced_before(time, end_ns);
-	double observed_ns = (double)observed_time_before(time, end_ns);
+	char words[LEAK_WORDS_PACE];
 
-	if (!time->has_paces)
-		fputs("If the program is slower while it is observed, it holds more, and leaks "
-		      "faster\n",
-		      out);
-	else if (paced_ns < SLOWED * observed_ns)
-		fprintf(out,
-			"Windows show about %.1g of the program's pace: probes slow it down, or not "
-			"all of its processes are probed at once; the estimates allow for that\n",
-			paced_ns / observed_ns);
+	leak_words_pace(report, words);
+	if (*words)
+		fprintf(out, "%s\n", words);
 }
 
 /* The process, the duration and the amounts. */
@@ -157,7 +149,7 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 		fputs(" (filtered)", out);
 	fputc('\n', out);
 	if (report->in_windows && report->held_blocks)
-		write_pace(out, heap_tracker_observed(analysis->heaps), analysis->end_ns);
+		write_pace(out, report);
 	resource_report_write_summary(out, report);
 }
 

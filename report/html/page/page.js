@@ -80,7 +80,7 @@ function makeSummary() {
 			(s.unclear ? `, ${s.unclear} unclear` : ""), "first" + (suspects ? "" : unclear ? " unsure" : " clean")),
 		...(data.reach.length ? [tile(worstWords, bytesText(sumOf(reachBytes[data.worst])),
 			`in ${plural(sumOf(reachBlocks[data.worst]), "block")}${sample}`)] : []),
-		tile("Held " + s.moment, s.held, s.estimated ? `in ${s.estimated}, estimated from ${countText(s.held_blocks)}` :
+		tile("Held " + s.moment, s.held, s.estimated ? `in ${s.estimated.replace("+-", "± ")}, from a sample of ${countText(s.held_blocks)}` :
 			`in ${plural(s.held_blocks, "block")}${exited || ""}`),
 		...(isCertaintyKnown ? [tile("Certain", shareText(s.firm_blocks, s.held_blocks), `${countText(s.firm_blocks)} blocks are firm`)] : []),
 		...(data.held ? [tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`)] : []),

@@ -528,7 +528,8 @@ def check_windows(browser):
     expect_in("the warning", "Recorded in windows", text(browser, "#warnings"))
     expect("where memory went", text(browser, "#memory"), "")
     expect_in("the tiles", "Probably leaked281 KiBestimated; by 1 cause", text(browser, "#tiles"))
-    expect_in("the tiles", "108 MiBin about 12800 +-2200 blocks, estimated from 846", text(browser, "#tiles"))
+    expect_in("the tiles", "108 MiBin about 12800 \N{PLUS-MINUS SIGN} 2200 blocks, from a sample of 846", text(browser, "#tiles"))
+    expect_in("the warning", "If the program is slower while it is observed", text(browser, "#warnings"))
     expect_in("the verdicts", "growth281 KiB, 1 stack", text(browser, "#verdicts"))
     for words in ("at most", "Certain", "firm"):
         expect(f"{words} in the tiles", words in text(browser, "#tiles"), False)

@@ -417,6 +417,8 @@ static void the_page_has_the_amounts_of_the_summary(void **state)
 	assert_has(page, "\"estimated\":\"about 12800 +-2200 blocks\",");
 	assert_has(summary, " 6000 blocks    281 KiB  keep accumulating\n");
 	assert_has(page, ",\"281 KiB\"],[0,\"0 bytes\"],");
+	assert_has(summary, "\nIf the program is slower while it is observed, ");
+	assert_has(page, "\"If the program is slower while it is observed, ");
 	held_history_destroy(history);
 	leak_report_deinit(&report);
 	analysis_deinit(&analysis);
