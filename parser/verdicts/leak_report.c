@@ -308,6 +308,9 @@ static void choose(struct chooser *chooser, size_t index)
 						  block->allocated.time_ns);
 	count_estimate(chooser, &site->estimate, index);
 	count_estimate(chooser, &report->causes[cause].estimate, index);
+	count_estimate(chooser, &report->estimate_of_all[verdict], index);
+	if (leak_report_is_leak(verdict))
+		count_estimate(chooser, &report->estimate_leaked, index);
 	if (kind_of_schema(block->allocated.schema))
 		return;
 	report->exited_blocks += has_exited(report, block);
@@ -315,8 +318,6 @@ static void choose(struct chooser *chooser, size_t index)
 	report->bytes_of[verdict] += block->size_bytes;
 	count_estimate(chooser, &report->estimate, index);
 	count_estimate(chooser, &report->estimate_of[verdict], index);
-	if (leak_report_is_leak(verdict))
-		count_estimate(chooser, &report->estimate_leaked, index);
 	count_reach(&report->reach_of[verdict], group, block->size_bytes);
 }
 

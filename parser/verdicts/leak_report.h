@@ -108,12 +108,14 @@ struct leak_report {
 	size_t nr_causes;
 	struct leak_resource resources[RESOURCE_MAX_KINDS]; /* by the kind's number, which
 							       begins at 1, minus 1 */
+	/* By the block's verdict, resources included; and of all verdicts that are leaks. */
+	struct leak_estimate estimate_of_all[VERDICT_NR], estimate_leaked;
 	/* What suppressions hide of what the filters let pass, other resources included. */
 	uint64_t suppressed_blocks, suppressed_bytes;
 	/* The rest is about shown blocks of memory only. */
 	uint64_t held_blocks, held_bytes;
 	bool in_windows; /* held blocks are a sample of those that the program holds: */
-	struct leak_estimate estimate, estimate_of[VERDICT_NR], estimate_leaked;
+	struct leak_estimate estimate, estimate_of[VERDICT_NR];
 	uint64_t exited_blocks; /* of these: held by a process until it exited */
 	uint64_t memory_sites;
 	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */

@@ -55,14 +55,17 @@ static struct quantity_text amount_text(const struct leak_report *report,
 	return quantity_bytes_estimate(estimate->bytes, error);
 }
 
-/* The amounts of memory, in the words of leakparse --summary. */
+/*
+ * In the words of leakparse --summary. What is held is memory; what has leaked may also be of other
+ * resources that have bytes.
+ */
 static void write_amounts(FILE *out, const struct leak_report *report)
 {
 	write_text(out, "held", amount_text(report, &report->estimate).text);
 	write_text(out, "leaked", amount_text(report, &report->estimate_leaked).text);
-	if (report->blocks_of[VERDICT_UNCLEAR])
+	if (report->estimate_of_all[VERDICT_UNCLEAR].bytes > 0)
 		write_text(out, "unclear",
-			   amount_text(report, &report->estimate_of[VERDICT_UNCLEAR]).text);
+			   amount_text(report, &report->estimate_of_all[VERDICT_UNCLEAR]).text);
 	if (report->in_windows && report->held_blocks) {
 		json_write_key(out, "estimated");
 		fputc('"', out);
@@ -71,11 +74,11 @@ static void write_amounts(FILE *out, const struct leak_report *report)
 	}
 	json_write_key(out, "of_verdicts");
 	for (int i = 0; i < VERDICT_NR; i++) {
-		double bytes = report->estimate_of[i].bytes;
+		double bytes = report->estimate_of_all[i].bytes;
 
 		/* JSON cannot express infinities. */
 		fprintf(out, "%c[%.0f,\"%s\"]", i ? ',' : '[', isfinite(bytes) ? bytes : 0,
-			amount_text(report, &report->estimate_of[i]).text);
+			amount_text(report, &report->estimate_of_all[i]).text);
 	}
 	fputs("],", out);
 }

@@ -75,8 +75,10 @@ function makeSummary() {
 	const [estimated, sample, observed] = data.held ? ["", "", ""] : ["estimated; ", " of the sample", " in windows"];
 	const exited = s.exited_blocks && `, ${s.exited_blocks < s.held_blocks ? countText(s.exited_blocks) : "all"} until their process exited`;
 	document.title = `Leak report: ${s.held} held`;
+	const hasBytes = s.leaked !== "0 bytes"; /* descriptors have none */
 	$("tiles").replaceChildren(
-		tile("Probably leaked", s.leaked, estimated + (suspects ? "by " + plural(suspects, "cause") : "no suspect cause") +
+		tile("Probably leaked", hasBytes || !suspects ? s.leaked : plural(suspects, "cause"), estimated +
+			(!suspects ? "no suspect cause" : hasBytes ? "by " + plural(suspects, "cause") : "without bytes") +
 			(s.unclear ? `, ${s.unclear} unclear` : ""), "first" + (suspects ? "" : unclear ? " unsure" : " clean")),
 		...(data.reach.length ? [tile(worstWords, bytesText(sumOf(reachBytes[data.worst])),
 			`in ${plural(sumOf(reachBlocks[data.worst]), "block")}${sample}`)] : []),
