@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Takes any bytes as a recording, as fuzz_file does, and reports on it: the stacks, the marks, the
- * windows, the scans, the judgement and its causes, in one of the formats. No file that the input
- * names is opened.
+ * windows, the scans, the judgement and its causes, in one of the formats, or in the plain texts.
+ * No file that the input names is opened.
  */
 #include "common/broker/broker.h"
 #include "parser/analysis/analysis.h"
 #include "parser/verdicts/leak_report.h"
+#include "report/call_sites/call_sites_text.h"
 #include "report/formats/held_history.h"
 #include "report/report_formats.h"
 #include "report/text/leaks_writer.h"
@@ -19,6 +20,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define MAX_ROWS 3 /* whose calls are written */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,7 +46,29 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-static void write_report(const struct leak_report *report, const struct held_history *history,
+/* What is collected while the input is read. */
+struct collected {
+	struct held_history *history;
+	struct release_counts *releases;
+};
+
+static void on_change(void *context, const struct heap_change *change)
+{
+	struct collected *collected = context;
+
+	held_history_change(collected->history, change);
+	call_sites_change(collected->releases, change);
+}
+
+static void write_texts(FILE *out, const struct leak_report *report,
+			const struct release_counts *releases)
+{
+	require(leaks_write(out, report) == 0);
+	for (size_t row = 1; row <= report->nr_causes && row <= MAX_ROWS; row++)
+		require(call_sites_write(out, report, row, releases) == 0);
+}
+
+static void write_report(const struct leak_report *report, const struct collected *collected,
 			 size_t number)
 {
 #define NAME(name) #name,
@@ -51,12 +76,13 @@ static void write_report(const struct leak_report *report, const struct held_his
 #undef NAME
 	const size_t nr = sizeof(names) / sizeof(names[0]);
 	const struct tree_options tree = {.utf8 = true};
-	const struct report_input input = {.report = report, .tree = &tree, .history = history};
+	const struct report_input input = {
+		.report = report, .tree = &tree, .history = collected->history};
 	FILE *out = fopen("/dev/null", "w");
 
 	require(out);
 	if (number % (nr + 1) == nr)
-		require(leaks_write(out, report) == 0);
+		write_texts(out, report, collected->releases);
 	else
 		report_write(out, report_format_find(names[number % (nr + 1)]), &input);
 	fclose(out);
@@ -66,24 +92,25 @@ static void read_and_report(int fd, size_t number)
 {
 	const struct stack_store_options stacks = {.expect_names = true};
 	const struct leaks_options all = {.list_unknown = true};
-	struct held_history *history = held_history_create(NULL);
-	const struct heap_observer observer = {.context = history,
-					       .on_change = held_history_change};
+	struct collected collected = {held_history_create(NULL), release_counts_create()};
+	const struct heap_observer observer = {.context = &collected, .on_change = on_change};
 	struct analysis analysis;
 	struct leak_report report;
 	struct perf_consumer consumer;
 	int err;
 
-	require(history && analysis_init(&analysis, &stacks, &observer) == 0);
+	require(collected.history && collected.releases);
+	require(analysis_init(&analysis, &stacks, &observer) == 0);
 	consumer = analysis_consumer(&analysis);
 	err = perf_input_read(fd, "input", &consumer, &analysis.input);
 	/* What was read is reported, also if the end is missing. */
 	analysis_finish(&analysis, err);
 	if (leak_report_init(&report, &analysis, &all) == 0)
-		write_report(&report, history, number);
+		write_report(&report, &collected, number);
 	leak_report_deinit(&report);
 	analysis_deinit(&analysis);
-	held_history_destroy(history);
+	held_history_destroy(collected.history);
+	release_counts_destroy(collected.releases);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
