@@ -13,6 +13,11 @@ const char *verdict_name(enum verdict verdict)
 	return names[verdict];
 }
 
+bool verdict_is_leak(enum verdict verdict)
+{
+	return verdict == VERDICT_GROWTH || verdict == VERDICT_OVERDUE || verdict == VERDICT_BURST;
+}
+
 const char *doubt_name(unsigned int index)
 {
 	static const char *const names[DOUBT_NR] = {"lost", "truncated", "unpaired", "unseen-free",

@@ -36,6 +36,8 @@ enum verdict {
 
 /* "growth", "not-yet" */
 const char *verdict_name(enum verdict verdict);
+/* True if blocks with that verdict have leaked, as far as that can be told. */
+bool verdict_is_leak(enum verdict verdict);
 
 /* What could explain that a block seems held. A bit set. */
 enum doubt {

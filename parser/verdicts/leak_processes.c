@@ -65,8 +65,8 @@ static size_t list_blocks(const struct leak_report *report, struct leak_process 
 			 * The block's own verdict: a block that ended with its process leaks no
 			 * more.
 			 */
-			bool leaks = leak_report_is_leak(
-				(enum verdict)report->verdicts.blocks[at].verdict);
+			bool leaks =
+				verdict_is_leak((enum verdict)report->verdicts.blocks[at].verdict);
 
 			if (report->choices[at] != LEAK_LISTED)
 				continue;

@@ -107,11 +107,6 @@ const struct resource_kind *leak_report_kind_of(const struct leak_report *report
 		report->held[report->verdicts.order[verdict->first]].allocated.schema);
 }
 
-bool leak_report_is_leak(enum verdict verdict)
-{
-	return verdict == VERDICT_GROWTH || verdict == VERDICT_OVERDUE || verdict == VERDICT_BURST;
-}
-
 bool leak_report_has_held(const struct leak_report *report)
 {
 	return report->nr_sites > 0;
@@ -309,7 +304,7 @@ static void choose(struct chooser *chooser, size_t index)
 	count_estimate(chooser, &site->estimate, index);
 	count_estimate(chooser, &report->causes[cause].estimate, index);
 	count_estimate(chooser, &report->estimate_of_all[verdict], index);
-	if (leak_report_is_leak(verdict))
+	if (verdict_is_leak(verdict))
 		count_estimate(chooser, &report->estimate_leaked, index);
 	if (kind_of_schema(block->allocated.schema))
 		return;
@@ -533,7 +528,7 @@ static int find_own_wrappers(struct leak_report *report)
 		return -ENOMEM;
 	for (size_t i = 0; i < verdicts->nr_sites; i++)
 		leaks[verdicts->sites[i].site - input.sites] |=
-			leak_report_is_leak(verdicts->sites[i].verdict);
+			verdict_is_leak(verdicts->sites[i].verdict);
 	input.leaks = leaks;
 	return own_wrappers_find(&report->wrappers, &input);
 }

@@ -153,9 +153,6 @@ int leak_report_stack_identity(const struct leak_report *report, uint32_t stack_
 /* What a scan has said of held[@index]. */
 enum reach_group leak_report_group_of(const struct leak_report *report, size_t index);
 
-/* True if blocks with that verdict have leaked, as far as that can be told. */
-bool leak_report_is_leak(enum verdict verdict);
-
 /* True if anything wanted and not suppressed is held. */
 bool leak_report_has_held(const struct leak_report *report);
 
