@@ -133,8 +133,9 @@ has_estimate() {
 	assert_summary lost 0
 	assert_summary loss_windows 0
 	(($(summary windows) > 0)) || fail "no windows: $(cat leakparse.err)"
-	# An estimate of what four seconds have left. A block from before does not stand for all of the time.
-	(($(summary estimated_blocks) > 0 && $(summary estimated_blocks) < 20 * held)) ||
+	# An estimate of what four seconds have left, from the few windows that a busy machine has in them. A block from
+	# before does not stand for all of the time.
+	(($(summary estimated_blocks) > 0 && $(summary estimated_blocks) < 50 * held)) ||
 		fail "estimated $(summary estimated_blocks), $held in each second"
 	"$BIN/leakparse" --summary segments >summary.txt 2>&1
 	grep -q "is not here: blocks of windows that had closed by then are unknown" summary.txt
