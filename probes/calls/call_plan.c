@@ -19,7 +19,7 @@ struct plan {
 	struct probe_set *set;
 	struct mapped_files files;
 	struct call_list *list;
-	const struct call_frame **calls; /* that allocate, at most one for each stack */
+	size_t *calls; /* list->frames that allocate, at most one for each stack */
 	size_t nr_calls;
 	/* Calls that were made, by enum call_kind, and those that have no probe. */
 	uint64_t nr_made[2], nr_left_out[2];
@@ -77,10 +77,13 @@ static bool is_met(const struct plan *plan, const struct call_stack *other)
 	for (size_t i = 0; i < other->nr; i++) {
 		const struct call_frame *frame = &plan->list->frames[other->first + i];
 
-		for (size_t k = 0; k < plan->nr_calls && *frame->build_id; k++)
-			if (frame->landing == plan->calls[k]->landing &&
-			    strcmp(frame->build_id, plan->calls[k]->build_id) == 0)
+		for (size_t k = 0; k < plan->nr_calls && *frame->build_id; k++) {
+			const struct call_frame *call = &plan->list->frames[plan->calls[k]];
+
+			if (frame->landing == call->landing &&
+			    strcmp(frame->build_id, call->build_id) == 0)
 				return true;
+		}
 	}
 	return false;
 }
@@ -200,7 +203,7 @@ static int plan_kind(struct plan *plan, enum call_kind kind)
 			continue;
 		}
 		if (kind == CALL_ALLOCATES)
-			plan->calls[plan->nr_calls++] = frame;
+			plan->calls[plan->nr_calls++] = (size_t)(frame - list->frames);
 		err = plan_call(plan, frame);
 		if (err)
 			diag_error("cannot narrow: %s", strerror(-err));
@@ -261,7 +264,7 @@ static int report_none(pid_t pid, const struct plan *plan)
 
 int call_plan_pid(struct probe_set *ret, pid_t pid, struct call_list *list)
 {
-	_cleanup_free_ const struct call_frame **calls = calloc(list->nr + 1, sizeof(*calls));
+	_cleanup_free_ size_t *calls = calloc(list->nr + 1, sizeof(*calls));
 	struct plan plan = {.set = ret, .list = list, .calls = calls};
 	int err;
 
