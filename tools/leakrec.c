@@ -135,9 +135,8 @@ int main(int argc, char **argv)
 	err = leakrec_options_parse(argc, argv, &options, &own);
 	if (err)
 		status = options_exit_status(err);
-	else if (own.narrow && leakrec_narrow_read(own.narrow, &calls))
-		status = DIAG_EXIT_FAILED;
-	else if (leakrec_options_follow(&own) && find_processes(&options, &own.followed, &found))
+	else if ((own.narrow && leakrec_narrow_read(own.narrow, &calls)) ||
+		 (leakrec_options_follow(&own) && find_processes(&options, &own.followed, &found)))
 		status = DIAG_EXIT_FAILED;
 	else
 		status = run(&options, &own);

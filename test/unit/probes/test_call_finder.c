@@ -97,7 +97,9 @@ static void probes_are_on_calls(void **state)
 #if !defined(__x86_64__)
 	skip();
 #endif
+	void (*const function)(void) = allocate_and_free;
 	struct call_list list = list_all();
+	const uint8_t *code;
 	struct probe_set set;
 
 	assert_int_equal(call_plan_pid(&set, getpid(), &list), 0);
@@ -106,10 +108,10 @@ static void probes_are_on_calls(void **state)
 	assert_int_equal(count_probes(&set, "malloc", PROBE_EXIT), 1);
 	assert_int_equal(count_probes(&set, "free", PROBE_ENTRY), 1);
 	assert_int_equal(set.files[0].nr_probes, 3);
+	memcpy(&code, &function, sizeof(code));
 	for (size_t i = 0; i < set.files[0].nr_probes; i++) {
 		const struct probe *probe = &set.files[0].probes[i];
 		uint64_t begin = list.frames[0].landing;
-		const uint8_t *code = (const uint8_t *)(uintptr_t)allocate_and_free;
 		struct instruction instruction;
 		uint64_t at = 0;
 

@@ -32,14 +32,16 @@ static void assert_releases(const struct release_counts *counts, const uint32_t 
 			    size_t nr, const struct stack_count *expected)
 {
 	_cleanup_free_ struct stack_count *found = NULL;
-	size_t nr_found;
+	size_t nr_found = 0, nr_expected = 0;
 
+	while (expected[nr_expected].count)
+		nr_expected++;
 	assert_int_equal(release_counts_of(counts, allocated, nr, &found, &nr_found), 0);
-	for (size_t i = 0; i < nr_found; i++) {
+	assert_int_equal(nr_found, nr_expected);
+	for (size_t i = 0; i < nr_expected; i++) {
 		assert_int_equal(found[i].stack_id, expected[i].stack_id);
 		assert_int_equal(found[i].count, expected[i].count);
 	}
-	assert_int_equal(expected[nr_found].count, 0);
 }
 
 #define ASSERT_RELEASES(counts, sites, ...)                                                        \
