@@ -68,6 +68,16 @@ static int write_head(FILE *out, const struct leak_report *report, const struct 
 	return err;
 }
 
+/* The time in which calls were observed: with the counts, it says how often they are made. */
+static void write_observed(FILE *out, const struct analysis *analysis)
+{
+	double length_s = analysis->end_ns > analysis->start_ns
+				  ? (double)(analysis->end_ns - analysis->start_ns) / 1e9
+				  : 0;
+
+	fprintf(out, "observed %.6f\n", length_s * analysis_observed_share(analysis));
+}
+
 static void write_frame(FILE *out, const struct stack_place *place)
 {
 	if (!place->path) {
@@ -236,6 +246,8 @@ int call_sites_write(FILE *out, const struct leak_report *report, size_t row,
 	_cleanup_free_ uint32_t *ids = stacks_of(report, cause, &nr);
 	int err = ids ? write_head(out, report, cause) : -ENOMEM;
 
+	if (!err)
+		write_observed(out, report->analysis);
 	if (!err)
 		err = write_allocations(out, report->analysis, ids, nr);
 	if (!err)

@@ -133,12 +133,14 @@ static char *call_sites_of(struct recording *recording, size_t row)
 	return text;
 }
 
-/* The text without its first line, which must begin with @head. */
+/* The text without its first line, which must begin with @head, and the next, about the time. */
 static const char *after_head(const char *text, const char *head)
 {
 	assert_non_null(text);
 	if (strncmp(text, head, strlen(head)) != 0)
 		fail_msg("no \"%s\" at the beginning of\n%s", head, text);
+	text = strchr(text, '\n') + 1;
+	assert_int_equal(strncmp(text, "observed ", strlen("observed ")), 0);
 	return strchr(text, '\n') + 1;
 }
 
