@@ -282,7 +282,7 @@ static const struct option_row rows[] = {
 	 .parse = parse_budget, .takes = "a share of the CPU time from 0.1% to 100%"},
 	{"narrow", 0, OPTION_PARSED, "NR[:FILE]",
 	 "record only the calls that allocate and release the blocks of cause NR, as leakparse --summary "
-	 "numbers it for the recording FILE [perf.data]: that costs almost nothing",
+	 "numbers it for the recording FILE [perf.data]: these are made rarely, so that costs little",
 	 .parse = parse_narrow, .takes = "a cause's number, or NR:FILE"},
 	{"keep", 0, OPTION_PARSED, "SIZE|TIME",
 	 "write segments into the directory that -o names, and remove the oldest ones beyond SIZE (2G; 64M "

@@ -65,13 +65,25 @@ static int add_frame(struct call_list *list, char *text)
 	return 0;
 }
 
+static int set_observed(struct call_list *list, const char *text)
+{
+	char *end;
+
+	list->observed_s = strtod(text, &end);
+	return end == text || *end || !(list->observed_s >= 0) ? -EINVAL : 0;
+}
+
 static int add_line(struct call_list *list, char *line)
 {
+	static const char observed[] = "observed ";
+
 	line[strcspn(line, "\n")] = '\0';
 	if (*line == '#') {
 		list->is_cut |= strncmp(line, "# not ", 6) == 0;
 		return 0;
 	}
+	if (strncmp(line, observed, strlen(observed)) == 0)
+		return set_observed(list, line + strlen(observed));
 	if (*line == '\t')
 		return add_frame(list, line + 1);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)

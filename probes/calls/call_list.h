@@ -51,7 +51,8 @@ struct call_list {
 	size_t nr;
 	struct call_frame *frames;
 	size_t nr_frames;
-	bool is_cut; /* there are more stacks */
+	bool is_cut;	   /* there are more stacks */
+	double observed_s; /* the time in which the calls were made; 0: not known */
 };
 
 /*

@@ -11,8 +11,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A call takes up to 20 us of CPU time (docs/narrowing.md). */
+#define MAX_CALLS_A_SECOND 2000
+#define LEAST_OBSERVED_S   1.0 /* a process at its start may make many at once */
 
 /* The plan, and what it leaves out. */
 struct plan {
@@ -224,11 +229,28 @@ static void tell_left_out(const struct plan *plan)
 			  plan->nr_made[CALL_RELEASES]);
 }
 
-/* How hot the calls are decides what recording them costs. */
-static void tell_calls(const struct plan *plan)
+/* How often the probed calls were made. */
+static uint64_t nr_recorded(const struct plan *plan)
 {
-	uint64_t nr_allocs = plan->nr_made[CALL_ALLOCATES] - plan->nr_left_out[CALL_ALLOCATES];
-	uint64_t nr_releases = plan->nr_made[CALL_RELEASES] - plan->nr_left_out[CALL_RELEASES];
+	uint64_t nr = 0;
+
+	for (int kind = CALL_ALLOCATES; kind <= CALL_RELEASES; kind++)
+		nr += plan->nr_made[kind] - plan->nr_left_out[kind];
+	for (size_t i = 0; i < plan->list->nr; i++)
+		if (plan->list->stacks[i].kind == CALL_IS_OTHER &&
+		    is_met(plan, &plan->list->stacks[i]))
+			nr += plan->list->stacks[i].nr_calls;
+	return nr;
+}
+
+/*
+ * Says how often the calls are made, which decides what recording them costs. Often is no use, and
+ * does harm: that of a wrapper that all the program uses is as hot as malloc.
+ */
+static int check_calls(const struct plan *plan)
+{
+	const double observed_s = fmax(plan->list->observed_s, LEAST_OBSERVED_S);
+	const double rate = (double)nr_recorded(plan) / observed_s;
 	size_t nr_probes = 0, nr_allocating = 0;
 
 	for (size_t i = 0; i < plan->set->nr_files; i++) {
@@ -238,15 +260,19 @@ static void tell_calls(const struct plan *plan)
 		for (size_t k = 0; k < file->nr_probes; k++)
 			nr_allocating += file->probes[k].point == PROBE_EXIT;
 	}
-	for (size_t i = 0; i < plan->list->nr; i++)
-		if (plan->list->stacks[i].kind == CALL_IS_OTHER &&
-		    is_met(plan, &plan->list->stacks[i]))
-			nr_allocs += plan->list->stacks[i].nr_calls;
-	diag_note("narrowed to %zu call%s that allocate%s and %zu that release%s, made %" PRIu64
-		  " and %" PRIu64 " times in that recording",
+	if (rate > MAX_CALLS_A_SECOND) {
+		diag_error("cannot narrow: the calls that allocate and release these blocks are "
+			   "made %.0f times a second, others' blocks included, and to record more "
+			   "than %d slows a process down; record with --budget",
+			   rate, MAX_CALLS_A_SECOND);
+		return -E2BIG;
+	}
+	diag_note("narrowed to %zu call%s that allocate%s and %zu that release%s, made %.3g times "
+		  "a second",
 		  nr_allocating, quantity_plural(nr_allocating),
 		  quantity_word(nr_allocating, "s", ""), nr_probes - 2 * nr_allocating,
-		  quantity_word(nr_probes - 2 * nr_allocating, "s", ""), nr_allocs, nr_releases);
+		  quantity_word(nr_probes - 2 * nr_allocating, "s", ""), rate);
+	return 0;
 }
 
 static int report_none(pid_t pid, const struct plan *plan)
@@ -283,10 +309,10 @@ int call_plan_pid(struct probe_set *ret, pid_t pid, struct call_list *list)
 		err = report_none(pid, &plan);
 	if (!err)
 		err = plan_kind(&plan, CALL_RELEASES);
-	if (!err) {
-		tell_calls(&plan);
+	if (!err)
+		err = check_calls(&plan);
+	if (!err)
 		tell_left_out(&plan);
-	}
 	mapped_files_deinit(&plan.files);
 	if (err)
 		probe_set_deinit(ret);

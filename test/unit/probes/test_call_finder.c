@@ -158,6 +158,9 @@ static void texts_may_be_bad(void **state)
 {
 	assert_int_equal(read_text("# nothing\n"), -ENODATA);
 	assert_int_equal(read_text("alloc 1\n\t-\t-\t-\n"), 0);
+	assert_int_equal(read_text("observed 1.5\nalloc 1\n\t-\t-\t-\n"), 0);
+	assert_int_equal(read_text("observed x\nalloc 1\n\t-\t-\t-\n"), -EINVAL);
+	assert_int_equal(read_text("observed nan\nalloc 1\n\t-\t-\t-\n"), -EINVAL);
 	assert_int_equal(read_text("alloc\n"), -EINVAL);
 	assert_int_equal(read_text("alloc -1\n"), -EINVAL);
 	assert_int_equal(read_text("alloc 1x\n"), -EINVAL);
