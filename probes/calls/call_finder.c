@@ -55,13 +55,18 @@ static void file_deinit(struct searched_file *file)
 	elf_image_deinit(&file->image);
 }
 
-/* Finds the instruction that ends at @landing. Returns false if none is sure to do so. */
+/*
+ * Finds the instruction that ends at @landing. Returns false if none is sure to do so: unless the
+ * whole piece of code decodes, there may be data in it. Behind the last instruction of a piece
+ * comes anything.
+ */
 static bool find_instruction(const struct searched_file *file, uint64_t landing, uint64_t *ret)
 {
 	const struct frame_entry *piece;
 	struct code_segment segment;
 	struct instruction instruction;
-	uint64_t address, at;
+	uint64_t address, at, end;
+	bool is_found = false;
 
 	if (!landing || !elf_image_address(&file->image, landing - 1, &address))
 		return false;
@@ -70,11 +75,14 @@ static bool find_instruction(const struct searched_file *file, uint64_t landing,
 	    !code_segment_init(&segment, &file->image, landing - 1))
 		return false;
 	at = code_segment_offset(&segment, piece->first);
-	while (at < landing && code_segment_decode(&segment, at, &instruction)) {
-		*ret = at;
+	end = code_segment_offset(&segment, piece->end);
+	while (at < end && code_segment_decode(&segment, at, &instruction)) {
+		if (at + instruction.info.length == landing)
+			*ret = at;
 		at += instruction.info.length;
+		is_found |= at == landing && landing < end;
 	}
-	return at == landing;
+	return is_found && at == end;
 }
 
 /* The function of the schema that the call goes to. */

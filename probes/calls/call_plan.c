@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call takes up to 20 us of CPU time (docs/narrowing.md). */
-#define MAX_CALLS_A_SECOND 2000
+/* A call takes up to so much of CPU time (docs/narrowing.md). More of them slow a process down. */
+#define CALL_US		   20
+#define MAX_CALLS_A_SECOND 10000
 #define LEAST_OBSERVED_S   1.0 /* a process at its start may make many at once */
 
 /* The plan, and what it leaves out. */
@@ -76,7 +77,7 @@ static const struct call_frame *choose(struct plan *plan, const struct call_stac
 	return NULL;
 }
 
-/* True if an other stack allocates by one of the calls that are probed. */
+/* True if @other allocates by one of the calls that are probed. */
 static bool is_met(const struct plan *plan, const struct call_stack *other)
 {
 	for (size_t i = 0; i < other->nr; i++) {
@@ -191,7 +192,9 @@ static int plan_kind(struct plan *plan, enum call_kind kind)
 	for (size_t i = 0; i < list->nr; i++) {
 		const struct call_stack *stack = &list->stacks[i];
 
-		for (size_t k = 0; k < stack->nr && is_of(plan, stack, kind); k++)
+		if (!is_of(plan, stack, kind))
+			continue;
+		for (size_t k = 0; k < stack->nr; k++)
 			list->frames[stack->first + k].is_wanted = true;
 	}
 	err = call_finder_run(&plan->files, list);
@@ -244,8 +247,8 @@ static uint64_t nr_recorded(const struct plan *plan)
 }
 
 /*
- * Says how often the calls are made, which decides what recording them costs. Often is no use, and
- * does harm: that of a wrapper that all the program uses is as hot as malloc.
+ * Says how often the calls are made, and refuses those that are made too often: the call in a
+ * wrapper that all the program uses is as hot as malloc.
  */
 static int check_calls(const struct plan *plan)
 {
@@ -261,17 +264,18 @@ static int check_calls(const struct plan *plan)
 			nr_allocating += file->probes[k].point == PROBE_EXIT;
 	}
 	if (rate > MAX_CALLS_A_SECOND) {
-		diag_error("cannot narrow: the calls that allocate and release these blocks are "
-			   "made %.0f times a second, others' blocks included, and to record more "
-			   "than %d slows a process down; record with --budget",
+		diag_error("cannot narrow: the calls of this cause are made %.0f times a second, "
+			   "other causes' blocks included, and more than %d slow a process down; "
+			   "record with --budget",
 			   rate, MAX_CALLS_A_SECOND);
 		return -E2BIG;
 	}
-	diag_note("narrowed to %zu call%s that allocate%s and %zu that release%s, made %.3g times "
-		  "a second",
+	diag_note("narrowed to %zu call%s that allocate%s and %zu that release%s, made %.*f times "
+		  "a second, which costs up to %.2g%% of a CPU",
 		  nr_allocating, quantity_plural(nr_allocating),
 		  quantity_word(nr_allocating, "s", ""), nr_probes - 2 * nr_allocating,
-		  quantity_word(nr_probes - 2 * nr_allocating, "s", ""), rate);
+		  quantity_word(nr_probes - 2 * nr_allocating, "s", ""), rate < 10, rate,
+		  rate * CALL_US / 1e4);
 	return 0;
 }
 

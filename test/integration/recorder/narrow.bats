@@ -51,7 +51,7 @@ narrowly() {
 	assert_summary allocations "$(truth requests)"
 	assert_summary frees $(($(truth requests) - $(truth leaked_3072)))
 	assert_summary held_blocks "$(truth leaked_3072)"
-	grep -qxE 'leakrec: narrowed to 1 call that allocates and 1 that releases, made [0-9.]+ times a second' \
+	grep -qxE 'leakrec: narrowed to 1 call that allocates and 1 that releases, made [0-9.]+ times a second, which costs up to [0-9.]+% of a CPU' \
 		leakrec.err || fail "$(cat leakrec.err)"
 	# Its stacks are those of any recording; the rest of the program is not there.
 	assert_equal stacks "$(leak_stacks 3072 | sort -u | cut -d' ' -f2-5)" \
@@ -120,7 +120,7 @@ refused() {
 	record_first "narrow_calls --requests 50000 --only wrapped"
 	rm -f target.in target.out
 	start_target narrow_calls
-	refused "leakrec: cannot narrow: the calls that allocate and release these blocks are made " \
+	refused "leakrec: cannot narrow: the calls of this cause are made " \
 		-p "$RECORDED_PID" --narrow "$(row_of wrapper):first.data"
 	go_target
 	finish_target
