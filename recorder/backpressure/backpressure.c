@@ -196,7 +196,8 @@ int backpressure_create(const struct record_config *config, struct target_table 
 		/* The recording programs know how full the ring is; the others overestimate it. */
 		uint64_t limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
 
-		if (!may_continue)
+		/* A window closes before a ring is full. */
+		if (!may_continue || config->in_windows)
 			target_table_forbid_stops(backpressure->table);
 		backpressure->limit_bytes = holds ? limit_bytes : 0;
 		target_table_set_limit(backpressure->table, backpressure->limit_bytes);
@@ -417,7 +418,8 @@ static void report_limits(struct backpressure *backpressure)
 		diag_warn("the output is too slow: processes continued after a stop of one second; "
 			  "events without room are lost, and counted");
 	}
-	if (!backpressure->told_killed && watchdog_was_killed(&backpressure->watchdog)) {
+	if (!backpressure->told_killed && !backpressure->table->forbidden &&
+	    watchdog_was_killed(&backpressure->watchdog)) {
 		backpressure->told_killed = backpressure->told_late = true;
 		diag_warn("the watchdog was killed, so no process is stopped any more; events "
 			  "without room are lost, and counted; record anew");

@@ -47,9 +47,13 @@ bool watchdog_may_continue(bool tells)
 	return ret;
 }
 
-/* Returns when the recorder has ended, or is about to. */
+/*
+ * Returns when the recorder has ended, or is about to. Where nothing may ever be stopped, there is
+ * nothing to look for, and each look would delay a busy target.
+ */
 static void wait_for_recorder(struct target_table *table, int recorder_fd)
 {
+	const int interval_ms = table->forbidden ? -1 : LOOK_MS;
 	struct pollfd recorder = {.fd = recorder_fd, .events = POLLIN};
 
 	do {
@@ -58,7 +62,7 @@ static void wait_for_recorder(struct target_table *table, int recorder_fd)
 		target_table_note_watchdog(table, now_ns);
 		target_table_find_fillers(table, now_ns);
 		target_table_continue_overdue(table, now_ns + 2 * LOOK_NS);
-	} while (poll(&recorder, 1, LOOK_MS) <= 0);
+	} while (poll(&recorder, 1, interval_ms) <= 0);
 }
 
 /*

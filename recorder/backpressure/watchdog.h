@@ -7,7 +7,8 @@
  * A stopped target may be what the recorder waits for: the reader of its output, a file system's
  * server, the terminal. The recorder may also be stopped or debugged itself. So the watchdog
  * continues every target that has been stopped for TARGET_MAX_STOP_NS. It shows regularly that it
- * is awake; without that, programs stop nothing.
+ * is awake; without that, programs stop nothing. If stops are forbidden when it starts, it only
+ * waits for the recorder's end.
  *
  * A debugger may attach to a target while that is stopped. The target is then the debugger's, and
  * is continued when the debugger has gone, by the watchdog if the recorder has gone, too.

@@ -84,6 +84,24 @@ assert_windows() {
 	assert_windows session --fork-every 100
 }
 
+watchdog_wakes() {
+	sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$(pgrep -P "$LEAKREC_PID" -x leak-watchdog)/status"
+}
+
+@test "budget: the watchdog sleeps, because nothing is ever stopped" {
+	local before
+
+	start_target steady_calls --log log --pause-us 50
+	record 10% --call-graph none -m 8
+	go_target
+	wait_until 120 has_windows 1
+	before=$(watchdog_wakes)
+	wait_until 120 has_windows 3
+	assert_equal "wakes" "$(watchdog_wakes)" "$before"
+	interrupt
+	assert_exact
+}
+
 @test "budget: a quiet program is recorded completely, from its start to its end" {
 	"$BIN/leakrec" --budget 100% -o - -- "$TARGETS/steady_calls" --log log --pause-us 5000 --calls 50 </dev/null \
 		2>leakrec.err | sed '/^ready [0-9]*$/d' >stream.data
