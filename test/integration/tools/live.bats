@@ -75,10 +75,12 @@ shows_growth() {
 	assert_equal "files" "$(find state -type f)" state/leaks
 	"$BIN/leakparse" --from-live state --summary >screen
 	head -n 1 screen | grep -qxE 'Recorded until [0-9.]+ m?s ago'
-	# The last one is what the recording says: causes, verdicts and figures.
+	# The last one is what the recording says: causes, verdicts and figures. A busy machine may show more causes than
+	# are listed, and a state has no limit to give.
 	assert_equal "left out" "$(live_key state/leaks left_out)" 0
 	LC_ALL=C.UTF-8 "$BIN/leakparse" --summary perf.data |
-		sed '$s/^Omit --summary .*/A recording (leakrec -o) would have the stacks and each block./' >summary
+		sed -e 's/^\(and [0-9]* more\) (--limit N)$/\1/' \
+			-e '$s/^Omit --summary .*/A recording (leakrec -o) would have the stacks and each block./' >summary
 	LC_ALL=C.UTF-8 "$BIN/leakparse" --from-live state --summary | sed 1d | diff summary -
 	LC_ALL=C "$BIN/leakparse" --from-live state --summary >ascii
 	run ! LC_ALL=C grep -P '[^\x00-\x7f]' ascii
