@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/output/own_samples.h"
 
+#include "common/schema/call_counts.h"
 #include "common/schema/look_state.h"
 #include "common/schema/probe_schema.h"
 #include "common/schema/reach_class.h"
@@ -29,6 +30,7 @@ static const struct {
 	[OWN_LOOK] = {"look", LOOK_FIELD_STATE, LOOK_VALUE_NAMES, false},
 	[OWN_SEGMENT] = {"segment", SEGMENT_FIELD_NUMBER, SEGMENT_VALUE_NAMES, false},
 	[OWN_HELD] = {"held", HELD_FIELD_NUMBER, {NULL}, false},
+	[OWN_CALLS] = {"calls", CALLS_FIELD_NUMBER, CALLS_VALUE_NAMES, false},
 	[OWN_UNSEEN] = {"unseen", HOLDER_FIELD_NUMBER, {NULL}, true},
 };
 

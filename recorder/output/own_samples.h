@@ -21,6 +21,7 @@ enum own_sample {
 	OWN_LOOK,      /* enum look_state; enum look_value's */
 	OWN_SEGMENT,   /* number; enum segment_value's */
 	OWN_HELD,      /* struct own_held */
+	OWN_CALLS,     /* number; enum calls_value's */
 	OWN_SAMPLE_NR,
 };
 
