@@ -159,30 +159,35 @@ static const struct code_place *find_without_breakpoints(const struct code_read 
 	return NULL;
 }
 
-/* Reports what speaks against probes, if anything does. */
-static int judge(const struct code_read *read, bool was_read)
+/* Tells what speaks against probes: @changed or, if that is NULL, @other. */
+static void tell(const struct code_read *read, const struct code_place *changed,
+		 const struct code_place *other)
 {
-	const struct code_place *place = was_read ? find_changed(read) : NULL;
-
-	if (place) {
+	if (changed)
 		diag_error("cannot record process %d: something, perhaps an agent that hooks it, "
 			   "has changed the code of %s in its memory (%s), where probes could "
 			   "crash it; restart it without that",
-			   (int)read->process, place->probe->symbol, place->file->display);
-		return -EPERM;
-	}
-	place = find_without_breakpoints(read);
-	if (place) {
+			   (int)read->process, changed->probe->symbol, changed->file->display);
+	else
 		diag_error("cannot record process %d: the code of %s (%s) is writable or shared in "
 			   "its memory, where the kernel places no probe; restart it without what "
 			   "makes it so",
-			   (int)read->process, place->probe->symbol, place->file->display);
-		return -EPERM;
-	}
-	return 0;
+			   (int)read->process, other->probe->symbol, other->file->display);
 }
 
-int changed_code_check(pid_t pid, const struct probe_set *set)
+static int judge(const struct code_read *read, bool was_read, bool tells)
+{
+	const struct code_place *changed = was_read ? find_changed(read) : NULL;
+	const struct code_place *other = find_without_breakpoints(read);
+
+	if (!changed && !other)
+		return 0;
+	if (tells)
+		tell(read, changed, other);
+	return -EPERM;
+}
+
+int changed_code_check(pid_t pid, const struct probe_set *set, bool tells)
 {
 	struct code_read *read = calloc(1, sizeof(*read));
 	struct read_thread *thread;
@@ -190,7 +195,8 @@ int changed_code_check(pid_t pid, const struct probe_set *set)
 	int err;
 
 	if (!read) {
-		diag_error("cannot record: out of memory");
+		if (tells)
+			diag_error("cannot record: out of memory");
 		return -ENOMEM;
 	}
 	read->process = pid;
@@ -201,7 +207,7 @@ int changed_code_check(pid_t pid, const struct probe_set *set)
 		read_thread_begin(thread, read_code, read);
 		was_read = read_thread_wait(thread, READ_LIMIT_NS);
 	}
-	err = judge(read, was_read);
+	err = judge(read, was_read, tells);
 	if (read_thread_destroy(thread))
 		free(read);
 	return err;

@@ -13,9 +13,9 @@
 
 /*
  * Looks at the code of process @pid where @set has probes; probes of other tracers are no change.
- * Returns 0, -EPERM if it was changed or can get no breakpoint, or -ENOMEM, reported. A process
- * that cannot be looked at within a second counts as unchanged, and so do files on FUSE.
+ * Returns 0, -EPERM if it was changed or can get no breakpoint, or -ENOMEM, reported if @tells. A
+ * process that cannot be looked at within a second counts as unchanged, and so do files on FUSE.
  */
-int changed_code_check(pid_t pid, const struct probe_set *set);
+int changed_code_check(pid_t pid, const struct probe_set *set, bool tells);
 
 #endif

@@ -70,7 +70,7 @@ static int plan_process(struct session *session, pid_t pid)
 	else if (!err)
 		err = plan_resources(&set, pid, options);
 	if (!err)
-		err = changed_code_check(pid, &set);
+		err = changed_code_check(pid, &set, true);
 	if (!err) {
 		allocator_search_drop_seen(session->search, &set);
 		err = probe_set_merge(&session->probes, &set);
