@@ -74,13 +74,15 @@ static int open_mapping(struct mapped_file *ret, pid_t pid,
 	return 0;
 }
 
-static bool has_file(const struct mapped_files *files, const struct stat *stat)
+/* The index of the file; files->nr: it is not there. */
+static size_t find_file(const struct mapped_files *files, const struct stat *stat)
 {
-	for (size_t i = 0; i < files->nr; i++)
-		if (files->files[i].stat.st_dev == stat->st_dev &&
-		    files->files[i].stat.st_ino == stat->st_ino)
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < files->nr && (files->files[i].stat.st_dev != stat->st_dev ||
+				 files->files[i].stat.st_ino != stat->st_ino))
+		i++;
+	return i;
 }
 
 static void mapped_file_deinit(struct mapped_file *file)
@@ -91,20 +93,23 @@ static void mapped_file_deinit(struct mapped_file *file)
 	free(file->display);
 }
 
+/* *@ret_nr: the index of the file; SIZE_MAX: it is not there. */
 static int add_mapping(struct mapped_files *files, pid_t pid,
 		       const struct process_namespace *namespace,
-		       const struct process_mapping *mapping)
+		       const struct process_mapping *mapping, size_t *ret_nr)
 {
 	struct mapped_file file, *grown;
 	int err = open_mapping(&file, pid, namespace, mapping);
 
+	*ret_nr = SIZE_MAX;
 	if (err == -ENOMEM)
 		return err;
 	if (err) {
 		files->nr_unreadable++;
 		return 0;
 	}
-	if (has_file(files, &file.stat)) {
+	*ret_nr = find_file(files, &file.stat);
+	if (*ret_nr < files->nr) {
 		mapped_file_deinit(&file);
 		return 0;
 	}
@@ -118,7 +123,19 @@ static int add_mapping(struct mapped_files *files, pid_t pid,
 	return 0;
 }
 
-static int read_maps(struct mapped_files *files, pid_t pid)
+/* True if the mapping is wanted: all are, or it has one of the places. */
+static bool is_wanted(const struct process_mapping *mapping, const struct mapped_place *places,
+		      size_t nr)
+{
+	bool is_wanted = !places;
+
+	for (size_t i = 0; i < nr && !is_wanted; i++)
+		is_wanted = places[i].address >= mapping->start && places[i].address < mapping->end;
+	return is_wanted;
+}
+
+/* Only the files with @places, unless that is NULL. */
+static int read_maps(struct mapped_files *files, pid_t pid, struct mapped_place *places, size_t nr)
 {
 	_cleanup_fclose_ FILE *maps = proc_file_open(pid, "maps");
 	_cleanup_free_ char *line = NULL;
@@ -130,9 +147,11 @@ static int read_maps(struct mapped_files *files, pid_t pid)
 	process_namespace_read(pid, &namespace);
 	while (getline(&line, &size, maps) > 0) {
 		struct process_mapping mapping;
+		size_t file;
 		int err;
 
-		if (process_maps_parse_line(line, &mapping) || !process_mapping_is_code(&mapping))
+		if (process_maps_parse_line(line, &mapping) || !process_mapping_is_code(&mapping) ||
+		    !is_wanted(&mapping, places, nr))
 			continue;
 		if (files->nr == MAX_MAPPED_FILES) {
 			diag_warn(
@@ -140,9 +159,15 @@ static int read_maps(struct mapped_files *files, pid_t pid)
 				(int)pid, MAX_MAPPED_FILES);
 			break;
 		}
-		err = add_mapping(files, pid, &namespace, &mapping);
+		err = add_mapping(files, pid, &namespace, &mapping, &file);
 		if (err)
 			return err;
+		for (size_t i = 0; i < nr; i++) {
+			if (places[i].address < mapping.start || places[i].address >= mapping.end)
+				continue;
+			places[i].file = file;
+			places[i].offset = places[i].address - mapping.start + mapping.file_offset;
+		}
 	}
 	return ferror(maps) ? -errno : 0;
 }
@@ -156,7 +181,7 @@ int mapped_files_try_open(struct mapped_files *ret, pid_t pid)
 	/* If the thread has ended meanwhile, files are missing. */
 	for (int i = 0; i < MAX_ATTEMPTS && thread != ended && !err; i++) {
 		mapped_files_deinit(ret);
-		err = read_maps(ret, thread);
+		err = read_maps(ret, thread, NULL, 0);
 		ended = thread;
 		thread = living_thread(pid);
 	}
@@ -183,4 +208,18 @@ void mapped_files_deinit(struct mapped_files *files)
 		mapped_file_deinit(&files->files[i]);
 	free(files->files);
 	*files = (struct mapped_files){0};
+}
+
+int mapped_files_try_open_at(struct mapped_files *ret, pid_t pid, struct mapped_place *places,
+			     size_t nr)
+{
+	int err;
+
+	*ret = (struct mapped_files){0};
+	for (size_t i = 0; i < nr; i++)
+		places[i].file = SIZE_MAX;
+	err = read_maps(ret, living_thread(pid), places, nr);
+	if (err)
+		mapped_files_deinit(ret);
+	return err;
 }

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -36,6 +37,18 @@ int mapped_files_open(struct mapped_files *ret, pid_t pid);
 
 /* As mapped_files_open(), but reports nothing. */
 int mapped_files_try_open(struct mapped_files *ret, pid_t pid);
+
+/* A place in code. */
+struct mapped_place {
+	uint64_t address; /* given */
+	/* What is found: */
+	size_t file; /* SIZE_MAX: it is in none */
+	uint64_t offset;
+};
+
+/* The same for the files alone that have one of the @places, which it finds. */
+int mapped_files_try_open_at(struct mapped_files *ret, pid_t pid, struct mapped_place *places,
+			     size_t nr);
 void mapped_files_deinit(struct mapped_files *files);
 
 /*

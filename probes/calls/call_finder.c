@@ -14,6 +14,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* They are searched while leakrec records, and waits. */
+#define FUNCTIONS_LIMIT_NS 200000000ULL
+
 struct search {
 	const struct mapped_files *files;
 	struct call_list *list;
@@ -55,12 +58,19 @@ static void file_deinit(struct searched_file *file)
 	elf_image_deinit(&file->image);
 }
 
+/* An instruction, and the piece of code that has it. Offsets in the file. */
+struct found_instruction {
+	uint64_t offset, piece;
+	bool is_call;
+};
+
 /*
  * Finds the instruction that ends at @landing. Returns false if none is sure to do so: unless the
  * whole piece of code decodes, there may be data in it. Behind the last instruction of a piece
  * comes anything.
  */
-static bool find_instruction(const struct searched_file *file, uint64_t landing, uint64_t *ret)
+static bool find_instruction(const struct searched_file *file, uint64_t landing,
+			     struct found_instruction *ret)
 {
 	const struct frame_entry *piece;
 	struct code_segment segment;
@@ -76,9 +86,12 @@ static bool find_instruction(const struct searched_file *file, uint64_t landing,
 		return false;
 	at = code_segment_offset(&segment, piece->first);
 	end = code_segment_offset(&segment, piece->end);
+	ret->piece = at;
 	while (at < end && code_segment_decode(&segment, at, &instruction)) {
-		if (at + instruction.info.length == landing)
-			*ret = at;
+		if (at + instruction.info.length == landing) {
+			ret->offset = at;
+			ret->is_call = instruction.info.mnemonic == ZYDIS_MNEMONIC_CALL;
+		}
 		at += instruction.info.length;
 		is_found |= at == landing && landing < end;
 	}
@@ -107,13 +120,14 @@ static bool find_callee(const struct searched_file *file, struct call_site *site
 
 static bool find_site(const struct searched_file *file, uint64_t landing, struct call_site *ret)
 {
-	uint64_t call = 0;
+	struct found_instruction call = {0};
 
 	*ret = (struct call_site){0};
 	if (!find_instruction(file, landing, &call) ||
-	    !code_target_of_call(&file->image, call, &ret->target) || !find_callee(file, ret))
+	    !code_target_of_call(&file->image, call.offset, &ret->target) ||
+	    !find_callee(file, ret))
 		return false;
-	probe_arch_describe_at(&file->image, call, &ret->call);
+	probe_arch_describe_at(&file->image, call.offset, &ret->call);
 	probe_arch_describe_at(&file->image, landing, &ret->landing);
 	return true;
 }
@@ -162,7 +176,92 @@ static void analyse(void *context, size_t nr, FILE *reply)
 	analysis_limit_end();
 }
 
+struct function_search {
+	const struct mapped_files *files;
+	struct call_function *functions;
+	size_t nr;
+};
+
+static void analyse_functions(void *context, size_t nr, FILE *reply)
+{
+	const struct function_search *search = context;
+	struct searched_file file;
+	bool is_read = false, is_elf = false;
+
+	analysis_limit_begin(FUNCTIONS_LIMIT_NS);
+	for (size_t i = 0; i < search->nr; i++) {
+		const struct call_function *function = &search->functions[i];
+		struct found_instruction found = {0};
+		struct placement_instruction first;
+
+		if (function->file != nr)
+			continue;
+		if (!is_read) {
+			is_read = true;
+			is_elf = file_init(&file, search->files->files[nr].fd);
+			if (is_elf && frame_table_init(&file.frames, &file.image))
+				frame_table_deinit(&file.frames);
+		}
+		if (!is_elf || !find_instruction(&file, function->landing, &found) ||
+		    !found.is_call || analysis_limit_is_reached(0)) {
+			message_put_number(reply, 0);
+			continue;
+		}
+		probe_arch_describe_at(&file.image, found.piece, &first);
+		message_put_number(reply, found.piece);
+		message_put_number(reply, first.class);
+	}
+	if (is_elf)
+		file_deinit(&file);
+	analysis_limit_end();
+}
+
 /* --- in the process that waits --- */
+
+static int take_functions(void *context, size_t nr, struct message_reader *reader)
+{
+	const struct function_search *search = context;
+
+	for (size_t i = 0; i < search->nr && !reader->is_bad; i++) {
+		struct call_function *function = &search->functions[i];
+		uint64_t begin;
+
+		if (function->file != nr)
+			continue;
+		begin = (uint64_t)message_get_number(reader, 0, (int64_t)function->landing);
+		if (!begin)
+			continue;
+		function->first.class =
+			(enum placement_class)message_get_number(reader, 0, PLACEMENT_UNKNOWN);
+		if (!reader->is_bad)
+			function->begin = begin;
+	}
+	return 0;
+}
+
+/* What is not counted is no news. */
+static void leave_out_functions(void *context, size_t nr)
+{
+	(void)context;
+	(void)nr;
+}
+
+int call_finder_find_functions(const struct mapped_files *files, struct call_function *functions,
+			       size_t nr)
+{
+	struct function_search search = {files, functions, nr};
+	const struct file_sandbox sandbox = {
+		.files = files->files,
+		.nr = files->nr,
+		.cpu_limit_ns = FUNCTIONS_LIMIT_NS,
+		.analyse = analyse_functions,
+		.take = take_functions,
+		.leave_out = leave_out_functions,
+		.context = &search,
+	};
+
+	return file_sandbox_run(&sandbox);
+}
 
 static void get_instruction(struct message_reader *reader, struct placement_instruction *ret)
 {

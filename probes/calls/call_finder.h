@@ -20,4 +20,17 @@
  */
 int call_finder_run(const struct mapped_files *files, struct call_list *list);
 
+/* A place behind a call, and the piece of code that has it. */
+struct call_function {
+	size_t file;	  /* of the process's, which has it */
+	uint64_t landing; /* the place, in that file */
+	/* What is found. */
+	uint64_t begin; /* of the piece, in the file; 0: it is not sure to be one */
+	struct placement_instruction first; /* the instruction there */
+};
+
+/* Finds the beginnings, in the same way. A call may go anywhere. Returns as file_sandbox_run(). */
+int call_finder_find_functions(const struct mapped_files *files, struct call_function *functions,
+			       size_t nr);
+
 #endif

@@ -322,3 +322,57 @@ int call_plan_pid(struct probe_set *ret, pid_t pid, struct call_list *list)
 		probe_set_deinit(ret);
 	return err;
 }
+
+/* --- entries of functions --- */
+
+static int plan_entry(struct probe_set *set, const struct mapped_file *mapped,
+		      const struct call_function *function, struct call_entry *entry)
+{
+	struct probe_file *file;
+	struct probe *probe;
+	int err = find_file(set, mapped, &file);
+
+	if (err)
+		return err;
+	if (file->is_on_fuse)
+		return 0;
+	probe = probe_file_append(file);
+	if (!probe)
+		return -ENOMEM;
+	probe->function_offset = probe->offset = entry->offset = function->begin;
+	probe->instruction = function->first;
+	entry->file_fd = file->fd;
+	entry->is_stepped = function->first.class == PLACEMENT_STEPPED;
+	return 0;
+}
+
+int call_plan_entries(struct probe_set *ret, pid_t pid, struct call_entry *entries, size_t nr)
+{
+	_cleanup_free_ struct call_function *functions = calloc(nr + 1, sizeof(*functions));
+	_cleanup_free_ struct mapped_place *places = calloc(nr + 1, sizeof(*places));
+	struct mapped_files files = {0};
+	int err = functions && places ? 0 : -ENOMEM;
+
+	*ret = (struct probe_set){0};
+	for (size_t i = 0; i < nr; i++) {
+		entries[i].file_fd = -1;
+		/* Behind a call at the end of a mapping comes another one. */
+		if (!err)
+			places[i].address = entries[i].address - (entries[i].address > 0);
+	}
+	if (!err)
+		err = mapped_files_try_open_at(&files, pid, places, nr);
+	for (size_t i = 0; i < nr && !err; i++)
+		functions[i] = (struct call_function){.file = places[i].file,
+						      .landing = places[i].offset + 1};
+	if (!err)
+		err = call_finder_find_functions(&files, functions, nr);
+	for (size_t i = 0; i < nr && !err; i++)
+		if (functions[i].begin && functions[i].first.class <= PLACEMENT_STEPPED)
+			err = plan_entry(ret, &files.files[functions[i].file], &functions[i],
+					 &entries[i]);
+	mapped_files_deinit(&files);
+	if (err)
+		probe_set_deinit(ret);
+	return err;
+}

@@ -19,4 +19,21 @@
  */
 int call_plan_pid(struct probe_set *ret, pid_t pid, struct call_list *list);
 
+/* The entry of a function that a stack has. */
+struct call_entry {
+	uint64_t address; /* given: behind a call in it, in the process; 0: there is none */
+	/* What is found. */
+	int file_fd;	 /* in the set; -1: it can have no probe */
+	uint64_t offset; /* in the file */
+	bool is_stepped; /* the kernel needs a second trap for it */
+};
+
+/*
+ * Plans probes on the entries of the functions that have the @entries, which are the stack's. A
+ * piece of code that a function is split into counts as one. Says nothing of those that can have no
+ * probe. Returns as call_plan_pid(), but reports nothing, except for a lack of memory. *@ret owns
+ * the descriptors.
+ */
+int call_plan_entries(struct probe_set *ret, pid_t pid, struct call_entry *entries, size_t nr);
+
 #endif
