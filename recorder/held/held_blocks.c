@@ -3,6 +3,7 @@
 
 #include "common/hash.h"
 #include "recorder/held/held_events.h"
+#include "recorder/held/held_counts.h"
 #include "recorder/held/held_stacks.h"
 
 #include <errno.h>
@@ -49,6 +50,7 @@ struct held_blocks {
 	size_t sweep_words;	    /* unused stacks are dropped when there are so many words */
 	unsigned int shift;	    /* with @stacks: one block in 2^shift is kept */
 	uint64_t seed;		    /* of the hash that chooses these */
+	struct held_counts counts;
 };
 
 int held_blocks_create(size_t limit, struct held_blocks **ret)
@@ -66,6 +68,11 @@ int held_blocks_keep_stacks(struct held_blocks *held)
 	held->sweep_words = MIN_SWEEP;
 	held->seed = hash_seed();
 	return held->stacks ? 0 : -ENOMEM;
+}
+
+struct held_counts *held_blocks_counts(struct held_blocks *held)
+{
+	return &held->counts;
 }
 
 const struct held_stacks *held_blocks_stacks(const struct held_blocks *held)
@@ -112,6 +119,7 @@ void held_blocks_forget(struct held_blocks *held)
 
 	HASH_ITER (hh, held->processes, process, next)
 		drop_process(held, process);
+	held->shift = 0;
 }
 
 void held_blocks_destroy(struct held_blocks *held)
@@ -236,6 +244,19 @@ static void withdraw_inner(struct held_blocks *held, struct held_process *proces
 		take(held, process, inner->address, &block);
 }
 
+/* An outer call that returns the block of an inner one counts no second time. */
+static void count_stack(struct held_blocks *held, const struct held_process *process,
+			const struct held_block *block)
+{
+	struct held_stack stack;
+
+	if (!held->stacks || !block->site || !held->counts.nr ||
+	    held_table_find(&process->blocks, block->address))
+		return;
+	stack = held_stacks_get(held->stacks, (uint32_t)block->site);
+	held_counts_add(&held->counts, process->pid, &stack);
+}
+
 /* @call has ended with @event. */
 static void end_call(struct held_blocks *held, struct held_process *process,
 		     struct held_thread *thread, const struct held_call *call,
@@ -253,6 +274,7 @@ static void end_call(struct held_blocks *held, struct held_process *process,
 		block.address = 0;
 	if (block.address) {
 		withdraw_inner(held, process, thread, block.address);
+		count_stack(held, process, &block);
 		put(held, process, &block);
 	} else if (call->old.address && call->size_bytes &&
 		   !held_table_find(&process->blocks, call->old.address)) {

@@ -29,6 +29,7 @@
 #include <sys/types.h>
 
 struct held_blocks;
+struct held_counts;
 struct held_stacks;
 
 /* For at most @limit blocks of all processes together. Returns 0 or -ENOMEM. */
@@ -44,6 +45,8 @@ void held_blocks_destroy(struct held_blocks *held); /* NULL is fine */
  */
 int held_blocks_keep_stacks(struct held_blocks *held);
 const struct held_stacks *held_blocks_stacks(const struct held_blocks *held);
+/* What to count among the allocations that are applied, by their stacks, and the counts. */
+struct held_counts *held_blocks_counts(struct held_blocks *held);
 /* One block in so many is here. It becomes more, never less. */
 uint64_t held_blocks_one_of(const struct held_blocks *held);
 
