@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/hash.h"
 #include "common/schema/look_state.h"
+#include "recorder/held/held_stacks.h"
 #include "recorder/output/own_samples.h"
 #include "recorder/processes/memory_reader.h"
 
@@ -17,6 +18,7 @@
 #define CONTENT_WORDS  16
 #define FIRST_NS       1000000000ULL
 #define MAX_DOUBLINGS  12
+#define LASTING_LOOKS  3 /* about three seconds */
 
 /* How long this thread waits for the one that reads: as a rule, the last time, until it says so. */
 #define BRIEF_NS 20000000ULL
@@ -43,12 +45,13 @@ struct watched_block {
 	uint64_t size_word; /* of its chunk; 0: it has none that is like glibc's */
 	uint64_t content;   /* a hash */
 	unsigned int nr_looks;
+	struct looks_stack stack;
 };
 
 struct candidate {
 	struct held_block block;
 	pid_t pid;
-	uint64_t order;
+	uint64_t order, site;
 	size_t rank; /* in its site */
 };
 
@@ -86,12 +89,25 @@ void looks_destroy(struct looks *looks)
 
 /* --- the choice --- */
 
+/* A hash of the stack's innermost frames; without stacks, the site is one. */
+static uint64_t site_of(const struct held_blocks *held, const struct held_block *block)
+{
+	const struct held_stacks *stacks = held_blocks_stacks(held);
+	struct held_stack stack;
+
+	if (!stacks || !block->site)
+		return block->site;
+	stack = held_stacks_get(stacks, (uint32_t)block->site);
+	return hash_words(stack.chain,
+			  stack.nr < HELD_SITE_FRAMES + 2 ? stack.nr : HELD_SITE_FRAMES + 2, 0);
+}
+
 static int by_site(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
-	if (x->block.site != y->block.site)
-		return x->block.site < y->block.site ? -1 : 1;
+	if (x->site != y->site)
+		return x->site < y->site ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
@@ -124,14 +140,33 @@ static size_t list_candidates(struct looks *looks, const struct held_blocks *hel
 			if (nr_seen++ >= MAX_CANDIDATES)
 				to = next_random(looks) % nr_seen;
 			if (to < MAX_CANDIDATES)
-				looks->candidates[to] = (struct candidate){*block, (pid_t)tgid,
-									   next_random(looks), 0};
+				looks->candidates[to] =
+					(struct candidate){*block, (pid_t)tgid, next_random(looks),
+							   site_of(held, block), 0};
 		}
 	}
 	return nr_seen < MAX_CANDIDATES ? nr_seen : MAX_CANDIDATES;
 }
 
-static void watch(struct looks *looks, const struct candidate *candidate)
+/* The return addresses of the stack that @block was allocated with. */
+static struct looks_stack stack_of(const struct held_blocks *held, pid_t pid,
+				   const struct held_block *block)
+{
+	const struct held_stacks *stacks = held_blocks_stacks(held);
+	struct held_stack stack = stacks && block->site
+					  ? held_stacks_get(stacks, (uint32_t)block->site)
+					  : (struct held_stack){0};
+	struct looks_stack ret = {.pid = pid};
+
+	/* The marker and the function that allocates come first. */
+	for (size_t i = 2; i < stack.nr && ret.nr_frames < LOOKS_MAX_FRAMES; i++)
+		ret.frames[ret.nr_frames++] = stack.chain[i];
+	ret.hash = hash_words(ret.frames, ret.nr_frames, (uint64_t)pid);
+	return ret;
+}
+
+static void watch(struct looks *looks, const struct held_blocks *held,
+		  const struct candidate *candidate)
 {
 	size_t to = looks->nr < LOOKS_MAX ? looks->nr++ : next_random(looks) % LOOKS_MAX;
 
@@ -140,6 +175,7 @@ static void watch(struct looks *looks, const struct candidate *candidate)
 		.address = candidate->block.address,
 		.size_bytes = candidate->block.size_bytes,
 		.allocated_ns = candidate->block.time_ns,
+		.stack = stack_of(held, candidate->pid, &candidate->block),
 	};
 }
 
@@ -151,11 +187,38 @@ void looks_choose(struct looks *looks, const struct held_blocks *held, struct ta
 
 	qsort(all, nr, sizeof(*all), by_site);
 	for (size_t i = 1; i < nr; i++)
-		if (all[i].block.site == all[i - 1].block.site)
+		if (all[i].site == all[i - 1].site)
 			all[i].rank = all[i - 1].rank + 1;
 	qsort(all, nr, sizeof(*all), by_rank);
 	for (size_t i = 0; i < nr && i < LOOKS_NEW_MAX; i++)
-		watch(looks, &all[i]);
+		watch(looks, held, &all[i]);
+}
+
+static bool has_lasted(const struct watched_block *block)
+{
+	return block->nr_looks >= LASTING_LOOKS && block->stack.nr_frames;
+}
+
+bool looks_find_stack(const struct looks *looks,
+		      bool (*is_known)(const void *context, const struct looks_stack *stack),
+		      const void *context, struct looks_stack *ret)
+{
+	*ret = (struct looks_stack){0};
+	for (size_t i = 0; i < looks->nr; i++) {
+		const struct looks_stack *stack = &looks->blocks[i].stack;
+		size_t nr = 0;
+
+		if (!has_lasted(&looks->blocks[i]) || stack->hash == ret->hash)
+			continue;
+		for (size_t k = 0; k < looks->nr; k++)
+			nr += looks->blocks[k].stack.hash == stack->hash &&
+			      has_lasted(&looks->blocks[k]);
+		if (nr <= ret->nr_blocks || is_known(context, stack))
+			continue;
+		*ret = *stack;
+		ret->nr_blocks = nr;
+	}
+	return ret->nr_blocks;
 }
 
 /* --- a look --- */

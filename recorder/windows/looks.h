@@ -17,10 +17,21 @@
 #include "recorder/output/perf_writer.h"
 #include "recorder/target_table/target_table.h"
 
-#define LOOKS_NEW_MAX 32   /* blocks of a window */
-#define LOOKS_MAX     1024 /* of all windows */
+#define LOOKS_NEW_MAX	 32   /* blocks of a window */
+#define LOOKS_MAX	 1024 /* of all windows */
+
+#define LOOKS_MAX_FRAMES 16
 
 struct looks;
+
+/* The stack of blocks that have outlived their windows for some seconds. */
+struct looks_stack {
+	pid_t pid;
+	size_t nr_blocks; /* so many are in the sample */
+	uint64_t hash;	  /* of the rest */
+	size_t nr_frames;
+	uint64_t frames[LOOKS_MAX_FRAMES]; /* return addresses, innermost first */
+};
 
 /* Returns 0 or -ENOMEM. @seed: of the choice. */
 int looks_create(uint64_t seed, struct looks **ret);
@@ -33,6 +44,14 @@ void looks_destroy(struct looks *looks); /* NULL is fine */
  */
 void looks_choose(struct looks *looks, const struct held_blocks *held, struct target_table *table,
 		  uint64_t from_ns);
+
+/*
+ * Finds the stack of which most blocks are left in the sample after some looks, but none for which
+ * @is_known returns true, with @context. Returns false if there is none.
+ */
+bool looks_find_stack(const struct looks *looks,
+		      bool (*is_known)(const void *context, const struct looks_stack *stack),
+		      const void *context, struct looks_stack *ret);
 
 /*
  * Looks at the blocks whose time has come, or at all, which takes half a second at most. If reading
