@@ -17,6 +17,7 @@
 #include "recorder/bpf/filter.bpf.h"
 #include "recorder/bpf/samples.bpf.h"
 #include "recorder/bpf/syscalls.bpf.h"
+#include "recorder/bpf/call_counts.bpf.h"
 
 /* include/linux/pid_types.h */
 enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
@@ -478,6 +479,7 @@ ALWAYS_INLINE int note_fork(struct task_struct *task, unsigned long clone_flags)
 		return 0;
 	else
 		child->fork_noted = 1;
+	__sync_fetch_and_add(&target->nr_forks, 1);
 	/* In windows, the child is recorded from the next one on. */
 	if (!child || in_windows || !has_own_breakpoints(target))
 		return 0;

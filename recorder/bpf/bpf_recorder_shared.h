@@ -152,4 +152,14 @@ struct bpf_window {
 	unsigned long long max_hits;  /* after so many, a program closes it */
 };
 
+/* Functions whose calls are counted, also between windows: a power of two. */
+#define BPF_MAX_COUNTED	 32
+#define BPF_CALLS_STEP	 1024  /* after so many calls of one, the recorder looks at it */
+#define BPF_CALL_STEPPED 0x100 /* in the cookie, beside the number: the kernel steps the entry */
+
+struct bpf_counted_calls {
+	unsigned long long all;
+	unsigned long long observed; /* those while a window was open */
+};
+
 #endif

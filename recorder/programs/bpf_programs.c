@@ -80,8 +80,10 @@ static void configure_way(struct bpf_recorder_bpf *bpf, enum record_by by)
 				  by == RECORD_BY_SINGLE && !bpf->rodata->can_signal_tasks);
 	bpf_program__set_autoload(bpf->progs.followed_site, by != RECORD_BY_SINGLE);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
-	if (by != RECORD_BY_SINGLE)
-		bpf_program__set_expected_attach_type(bpf->progs.linked_site, ATTACH_UPROBE_MULTI);
+	if (by == RECORD_BY_SINGLE)
+		return;
+	bpf_program__set_expected_attach_type(bpf->progs.linked_site, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.count_call, ATTACH_UPROBE_MULTI);
 }
 
 /*
@@ -144,6 +146,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
 	bpf_program__set_autoload(bpf->progs.count_transfer, config->in_windows);
 	bpf_program__set_autoattach(bpf->progs.count_transfer, false);
+	bpf_program__set_autoload(bpf->progs.count_call, config->in_windows);
 	bpf_syscalls_mark_transfers((bool *)bpf->rodata->are_transfers);
 	configure_watch(bpf, !config->no_heap);
 	/* Kernels with sessions of this kind (6.13 to 6.19) have no need of them at tracepoints. */

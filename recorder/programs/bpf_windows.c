@@ -10,6 +10,7 @@
 #include "recorder/events/record_group.h"
 #include "recorder/processes/apart.h"
 #include "recorder/processes/realtime.h"
+#include "recorder/programs/uprobe_link.h"
 #include "recorder/target_table/target_table.h"
 
 #include <errno.h>
@@ -304,6 +305,44 @@ struct bpf_window_hits bpf_window_hits(const struct bpf_recorder *recorder)
 		sum.stepped += __atomic_load_n(&of->stepped_hits, __ATOMIC_RELAXED);
 	}
 	return sum;
+}
+
+static int call_link_create(void *argument)
+{
+	return uprobe_link_create(argument);
+}
+
+int bpf_window_count_calls(struct bpf_recorder *recorder, const struct bpf_counted_entry *entries,
+			   size_t nr)
+{
+	uint64_t offsets[BPF_MAX_COUNTED], cookies[BPF_MAX_COUNTED];
+	struct uprobe_link link = {
+		.program_fd = bpf_program__fd(recorder->bpf->progs.count_call),
+		.file_fd = entries[0].file_fd,
+		.pid = entries[0].pid,
+		.offsets = offsets,
+		.cookies = cookies,
+		.nr = (uint32_t)nr,
+	};
+
+	if (nr > BPF_MAX_COUNTED)
+		return -E2BIG;
+	for (size_t i = 0; i < nr; i++) {
+		offsets[i] = entries[i].offset;
+		cookies[i] = entries[i].nr | (entries[i].is_stepped ? BPF_CALL_STEPPED : 0);
+		recorder->bpf->bss->counted_calls[entries[i].nr] = (struct bpf_counted_calls){0};
+	}
+	return is_interrupted() ? -EINTR : apart_run(call_link_create, &link);
+}
+
+struct bpf_counted_calls bpf_window_counted_calls(const struct bpf_recorder *recorder, size_t nr)
+{
+	const struct bpf_counted_calls *calls = &recorder->bpf->bss->counted_calls[nr];
+
+	return (struct bpf_counted_calls){
+		.all = __atomic_load_n(&calls->all, __ATOMIC_RELAXED),
+		.observed = __atomic_load_n(&calls->observed, __ATOMIC_RELAXED),
+	};
 }
 
 bool bpf_window_begin_counting(struct bpf_recorder *recorder)

@@ -68,6 +68,24 @@ bool bpf_window_is_closing(const struct bpf_recorder *recorder);
 
 struct bpf_window_hits bpf_window_hits(const struct bpf_recorder *recorder);
 
+/* A function whose calls are counted. */
+struct bpf_counted_entry {
+	pid_t pid;
+	int file_fd;	 /* borrowed */
+	uint64_t offset; /* of its entry, in the file */
+	bool is_stepped; /* not emulated */
+	size_t nr;	 /* below BPF_MAX_COUNTED: which count */
+};
+
+/*
+ * Begins to count the calls, from 0, also between windows. The @nr entries are of one process and
+ * one file. Returns a descriptor, which ends it when it is closed, or a negative errno, not
+ * reported.
+ */
+int bpf_window_count_calls(struct bpf_recorder *recorder, const struct bpf_counted_entry *entries,
+			   size_t nr);
+struct bpf_counted_calls bpf_window_counted_calls(const struct bpf_recorder *recorder, size_t nr);
+
 /* The program that runs at most places. It is the recorder's. */
 int bpf_window_program_fd(const struct bpf_recorder *recorder);
 

@@ -67,6 +67,7 @@ struct target {
 	unsigned int set_up;	       /* stopped for set-up work, not because a ring is full */
 	unsigned int debugged;	       /* a debugger has attached (PTRACE_ATTACH) */
 	unsigned int fork_noted;       /* after_fork() has seen its beginning */
+	unsigned int nr_forks;	       /* children that after_fork() has seen */
 	unsigned long long exec_id;    /* of the last exec that after_exec() has seen; 0: none */
 	/* Only if no program watches the targets: the process's, as in struct process_stat. */
 	unsigned long long start_time_ticks;
