@@ -281,7 +281,7 @@ static int note_held_blocks(struct session *session)
 	err = held_blocks_create(session->segments ? segments_max_blocks(session->segments)
 						   : MAX_HELD_BLOCKS,
 				 &session->held);
-	if (!err && session->segments)
+	if (!err && (session->segments || (session->options->budget && !session->options->scan)))
 		err = held_blocks_keep_stacks(session->held);
 	for (size_t i = 0; i < probes->nr_events && !err; i++) {
 		const struct record_event *event = &probes->events[i];
@@ -317,6 +317,8 @@ static int begin_output(struct session *session)
 		err = own_samples_describe(&session->events, &options->config, OWN_WINDOW);
 	if (!err && options->budget)
 		err = own_samples_describe(&session->events, &options->config, OWN_LOOK);
+	if (!err && options->budget)
+		err = own_samples_describe(&session->events, &options->config, OWN_CALLS);
 	if (!err && options->scan)
 		err = own_samples_describe(&session->events, &options->config, OWN_UNSEEN);
 	if (!err)

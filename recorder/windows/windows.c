@@ -243,12 +243,16 @@ static int open_window(struct windows *windows)
 	int nr;
 
 	end_gap(windows);
+	call_counts_begin_trial(windows->calls);
+	update(windows);
 	budget_begin(&windows->budget);
 	nr = bpf_window_open(windows->recorder, allowed_hits(windows), &windows->opened_ns);
 	windows->is_unlinked = false;
 	windows->found_none = nr <= 0;
-	if (nr <= 0)
+	if (nr <= 0) {
 		stop_counting(windows);
+		call_counts_end_trial(windows->calls, 0);
+	}
 	/* The signal ends the recording. */
 	if (nr == -EINTR)
 		return 0;
@@ -265,6 +269,8 @@ static int open_window(struct windows *windows)
 
 void windows_deinit(struct windows *windows)
 {
+	call_counts_destroy(windows->calls);
+	windows->calls = NULL;
 	looks_destroy(windows->looks);
 	windows->looks = NULL;
 }
@@ -274,6 +280,12 @@ int windows_start(struct windows *windows, const struct windows_of *of)
 	struct budget_meter meter;
 	int err = looks_create(clock_now_ns() ^ hash_seed(), &windows->looks);
 
+	/* With a scan, what is held is not only what windows have shown. */
+	if (!err && !of->keeps_held)
+		err = call_counts_create(&(struct call_counts_of){windows->recorder, of->held,
+								  &windows->costs,
+								  windows->budget.share},
+					 &windows->calls);
 	if (err)
 		return err;
 	windows->of = *of;
@@ -329,6 +341,7 @@ static void serve_open(struct windows *windows)
 		return;
 	end_window(windows);
 	bpf_window_begin_unlink(windows->recorder);
+	call_counts_end_trial(windows->calls, windows->closed_ns - windows->opened_ns);
 }
 
 /* The window's samples have all come: chooses from what it left. */
@@ -365,6 +378,8 @@ static int serve_closing(struct windows *windows, bool is_drained)
 	err = write_bound(windows, false);
 	choose_blocks(windows);
 	if (!err)
+		err = call_counts_write(windows->calls, windows->of.writer);
+	if (!err)
 		err = take_looks(windows, false);
 	update(windows);
 	budget_note_shut(&windows->budget);
@@ -374,6 +389,7 @@ static int serve_closing(struct windows *windows, bool is_drained)
 /* Opens a window if it is time, and after a sample of how fast the program works without one. */
 static int serve_shut(struct windows *windows)
 {
+	call_counts_serve(windows->calls, windows->looks);
 	if (!budget_wants_open(&windows->budget)) {
 		stop_counting(windows);
 		return 0;
@@ -436,11 +452,19 @@ int windows_stop(struct windows *windows)
 
 int windows_finish(struct windows *windows)
 {
-	if (windows->budget.state != BUDGET_CLOSING)
-		return 0;
-	update(windows);
-	budget_note_shut(&windows->budget);
-	return write_bound(windows, false);
+	int err = 0;
+
+	if (windows->budget.state == BUDGET_CLOSING) {
+		held_blocks_apply(windows->of.held, windows->closed_ns);
+		update(windows);
+		budget_note_shut(&windows->budget);
+		err = write_bound(windows, false);
+	}
+	if (!err)
+		err = call_counts_write(windows->calls, windows->of.writer);
+	call_counts_destroy(windows->calls);
+	windows->calls = NULL;
+	return err;
 }
 
 char *windows_describe(const struct windows *windows, uint64_t end_ns)

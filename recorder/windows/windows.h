@@ -15,6 +15,7 @@
 
 #include "recorder/output/perf_writer.h"
 #include "recorder/windows/budget.h"
+#include "recorder/windows/call_counts.h"
 #include "recorder/windows/hit_costs.h"
 #include "recorder/windows/looks.h"
 #include "recorder/windows/pace.h"
@@ -42,6 +43,7 @@ struct windows {
 	struct bpf_recorder *recorder;
 	struct windows_of of;
 	struct looks *looks;
+	struct call_counts *calls;
 	struct hit_costs costs;
 	struct process_counts cpu_times;
 	struct pace pace;

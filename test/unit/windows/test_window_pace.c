@@ -214,6 +214,32 @@ int looks_take(struct looks *looks, struct target_table *table, struct perf_writ
 	return 0;
 }
 
+int call_counts_create(const struct call_counts_of *of, struct call_counts **ret)
+{
+	return 0;
+}
+
+void call_counts_destroy(struct call_counts *counts)
+{
+}
+
+void call_counts_serve(struct call_counts *counts, const struct looks *looks)
+{
+}
+
+void call_counts_begin_trial(struct call_counts *counts)
+{
+}
+
+void call_counts_end_trial(struct call_counts *counts, uint64_t window_ns)
+{
+}
+
+int call_counts_write(const struct call_counts *counts, struct perf_writer *writer)
+{
+	return 0;
+}
+
 void held_blocks_apply(struct held_blocks *held, uint64_t until_ns)
 {
 }
