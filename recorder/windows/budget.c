@@ -14,6 +14,16 @@
 #define SAVED_NS	 1e9  /* the credit of so much time can be saved */
 #define MIN_ALLOWANCE_NS 2e6
 #define LEARN		 0.3 /* the weight of the latest window */
+/*
+ * A window is slow where hits take more than the first part of the program's CPU time, and all of
+ * its time counts where they take the second part.
+ */
+#define SLOW_PART 0.125
+#define SLOW_ALL  0.5
+/* A slow window lasts at least so many times as long as placing its probes. */
+#define SLOW_PLACINGS 3
+#define MAX_REST_NS   1.2e11
+#define REST_ASK_NS   1000000000ULL
 
 static double larger(double a, double b)
 {
@@ -169,17 +179,63 @@ void budget_note_closing(struct budget *budget, uint64_t closed_ns)
 	budget->observed_ns += budget->closed.now_ns - budget->opened.now_ns;
 }
 
+/* How much of the time between two meters of a window was slow, from 0 to 1. */
+static double slow_part(const struct budget_meter *from, const struct budget_meter *to)
+{
+	double cpu_ns = (double)(to->targets_ns - from->targets_ns);
+	double hits_ns = (double)(to->hits_ns - from->hits_ns);
+	double part = cpu_ns > 0 ? (hits_ns / cpu_ns - SLOW_PART) / (SLOW_ALL - SLOW_PART) : 0;
+
+	return part <= 0 ? 0 : part < 1 ? part : 1;
+}
+
+static double placing_ns(const struct budget *budget)
+{
+	return (double)(budget->opened.now_ns - budget->began.now_ns);
+}
+
+/*
+ * How long the latest window has slowed the program down, with the time that its probes took to be
+ * placed, and as long to be removed.
+ */
+static double slow_ns(const struct budget *budget)
+{
+	double open_ns = (double)(budget->closed.now_ns - budget->opened.now_ns);
+	double hits_ns = (double)(budget->closed.hits_ns - budget->opened.hits_ns);
+
+	/* The program may have been idle in most of it. */
+	return slow_part(&budget->opened, &budget->closed) *
+	       (2 * placing_ns(budget) + (open_ns < 2 * hits_ns ? open_ns : 2 * hits_ns));
+}
+
+/*
+ * A request that meets a slow window takes several times as long as others. So that the slowest one
+ * of a hundred is not such a request, slow windows take an eighth of the share of all time: 0.3 %
+ * of it at 2 %, more of it at larger shares, and all of it at 100 %.
+ */
+static double slow_share(const struct budget *budget)
+{
+	return budget->share * (1 + 7 * budget->share) / 8;
+}
+
 void budget_note_shut(struct budget *budget)
 {
+	double rest_ns = slow_ns(budget) * larger(1 / slow_share(budget) - 1, 0);
+
 	budget->state = BUDGET_SHUT;
 	budget->asked = (struct budget_asked){0};
 	learn_from_last(budget);
 	budget->threshold_ns = (0.5 + next_random(budget)) * expected_ns(budget);
+	if (rest_ns > MAX_REST_NS)
+		rest_ns = MAX_REST_NS;
+	budget->rest_until_ns =
+		budget->closed.now_ns + (uint64_t)((0.5 + next_random(budget)) * rest_ns);
 }
 
 bool budget_wants_open(const struct budget *budget)
 {
-	return budget->state == BUDGET_SHUT && budget->credit_ns >= budget->threshold_ns;
+	return budget->state == BUDGET_SHUT && budget->credit_ns >= budget->threshold_ns &&
+	       budget->last.now_ns >= budget->rest_until_ns;
 }
 
 bool budget_wants_close(const struct budget *budget)
@@ -191,10 +247,13 @@ bool budget_wants_close(const struct budget *budget)
 	double least_ns = open_ns >= budget->length_ns ? 0 : -most_debt_ns;
 	bool is_dear =
 		budget->is_busy && open_ns >= BUDGET_MIN_WINDOW_NS && budget->credit_ns < least_ns;
+	bool is_slow = budget->is_busy && open_ns >= BUDGET_MIN_WINDOW_NS &&
+		       (double)open_ns >= SLOW_PLACINGS * placing_ns(budget) && budget->share < 1 &&
+		       slow_part(&budget->opened, &budget->last) > 0;
 	bool is_old = budget->new_since_ns && now_ns >= budget->new_since_ns + NEW_NS &&
 		      budget->credit_ns >= expected_ns(budget);
 
-	return budget->state == BUDGET_OPEN && (is_dear || is_old);
+	return budget->state == BUDGET_OPEN && (is_dear || is_slow || is_old);
 }
 
 double budget_allowance_ns(const struct budget *budget)
@@ -226,10 +285,14 @@ static uint64_t shut_wait_ns(const struct budget *budget)
 {
 	double missing_ns = larger(budget->threshold_ns - budget->credit_ns, 0);
 	double wait_ns = missing_ns / budget->share;
+	double rest_ns = (double)budget->rest_until_ns - (double)budget->last.now_ns;
 
 	if (wait_ns > (double)SHUT_ASK_NS)
 		wait_ns = (double)SHUT_ASK_NS;
-	return (uint64_t)larger(larger(wait_ns, asked_wait_ns(budget)), (double)MIN_SHUT_ASK_NS);
+	wait_ns = larger(larger(wait_ns, asked_wait_ns(budget)), (double)MIN_SHUT_ASK_NS);
+	if (wait_ns < rest_ns)
+		wait_ns = rest_ns < (double)REST_ASK_NS ? rest_ns : (double)REST_ASK_NS;
+	return (uint64_t)wait_ns;
 }
 
 uint64_t budget_next_ns(const struct budget *budget)

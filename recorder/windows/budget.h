@@ -41,9 +41,10 @@ struct budget {
 	double credit_ns, allowed_ns, cost_ns;
 	/* The window that is open, or was the last. */
 	struct budget_meter began, opened, closed;
-	uint64_t length_ns;    /* a busy program's window lasts as long */
-	double threshold_ns;   /* the credit at which the next one opens */
-	uint64_t new_since_ns; /* 0: it observes all there is */
+	uint64_t length_ns;	/* a busy program's window lasts as long */
+	double threshold_ns;	/* the credit at which the next one opens */
+	uint64_t rest_until_ns; /* nor does it open before */
+	uint64_t new_since_ns;	/* 0: it observes all there is */
 	/* The program's latest pace: since about a tenth of a second. */
 	double mark_cost_ns, mark_allowed_ns;
 	uint64_t mark_ns;
