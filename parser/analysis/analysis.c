@@ -2,6 +2,7 @@
 #include "parser/analysis/analysis.h"
 
 #include "common/diag.h"
+#include "parser/analysis/counted_calls.h"
 #include "parser/analysis/sample_stacks.h"
 #include "parser/windows/observed_time.h"
 
@@ -352,11 +353,14 @@ static int on_held(struct analysis *analysis, const struct perf_sample *sample)
 	return err ? err : heap_tracker_carry(analysis->heaps, sample, stack_id);
 }
 
-/* A window, or a look at a block that outlived one. */
+/* A window, what happened between windows, or a look at a block that outlived one. */
 static int on_window(struct analysis *analysis, const struct perf_sample *sample)
 {
 	int err = note_known_time(analysis, &sample->origin);
 
+	if (!err && sample->event->is_calls)
+		return counted_calls_add(&analysis->calls, analysis->stacks, sample,
+					 analysis->start_ns);
 	if (!err && sample->event->is_look)
 		return heap_tracker_look(analysis->heaps, sample);
 	return err ? err : heap_tracker_window(analysis->heaps, sample);
@@ -403,7 +407,7 @@ static int on_own_sample(struct analysis *analysis, const struct perf_sample *sa
 		return on_held(analysis, sample);
 	if (event->is_reach || event->is_holder)
 		return on_reach(analysis, sample);
-	if (event->is_window || event->is_look)
+	if (event->is_window || event->is_look || event->is_calls)
 		return on_window(analysis, sample);
 	return on_mark(analysis, sample);
 }
@@ -589,6 +593,7 @@ void analysis_deinit(struct analysis *analysis)
 	loss_windows_destroy(analysis->loss_windows);
 	memory_usage_destroy(analysis->memory);
 	reach_destroy(analysis->reach);
+	call_counts_deinit(&analysis->calls);
 	resource_schemas_deinit(&analysis->resources);
 	mapping_owners_deinit(&analysis->mapping_owners);
 	*analysis = (struct analysis){0};

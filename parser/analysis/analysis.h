@@ -14,6 +14,7 @@
 #include "parser/analysis/memory_usage.h"
 #include "parser/analysis/reach.h"
 #include "parser/perfdata/perf_input.h"
+#include "parser/windows/call_counts.h"
 #include "unwind/stacks/stack_store.h"
 
 /* Tells the caller, while a recording is read, that @every_ns more of it have passed. */
@@ -45,6 +46,7 @@ struct analysis {
 	struct mapping_owners mapping_owners;
 	struct memory_usage *memory;
 	struct reach *reach;	    /* what a scan has said of the blocks */
+	struct call_counts calls;   /* counted between windows, too */
 	bool has_mappings;	    /* mmap() and the like were recorded, and called */
 	uint64_t incomplete_chains; /* callchains that the recorder marked as incomplete */
 	/*

@@ -6,6 +6,7 @@
 #ifndef LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 #define LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 
+#include "common/schema/call_counts.h"
 #include "common/schema/look_state.h"
 #include "common/schema/memory_values.h"
 #include "common/schema/reach_class.h"
@@ -43,6 +44,7 @@ struct perf_event_desc {
 	bool is_window;	    /* leakrec:window, likewise: 1: it opens, 0: it has closed; args[]: enum
 			       window_value */
 	bool is_look;	    /* leakrec:look, likewise: enum look_state; args[] by enum look_value */
+	bool is_calls;	    /* leakrec:calls, likewise: its number; args[] by enum calls_value */
 	bool is_segment; /* leakrec:segment, likewise: its number; args[] by enum segment_value */
 	bool is_held;	 /* leakrec:held, likewise: how many; mark_text: the function; blocks */
 	bool is_unseen;	 /* leakrec:unseen, which is_holder, too: mark_text: what was not seen */

@@ -350,6 +350,15 @@ static bool bind_look(struct tep_event *format, struct perf_event_fields *fields
 	       find_field(format, LOOK_FIELD_STATE, &fields->mark_number);
 }
 
+static bool bind_calls(struct tep_event *format, struct perf_event_fields *fields)
+{
+	static const char *const names[CALLS_NR_VALUES] = CALLS_VALUE_NAMES;
+
+	_Static_assert(CALLS_NR_VALUES <= PERF_MAX_ARGS, "values are read like arguments");
+	return bind_values(format, names, CALLS_NR_VALUES, fields) &&
+	       find_field(format, CALLS_FIELD_NUMBER, &fields->mark_number);
+}
+
 static bool bind_segment(struct tep_event *format, struct perf_event_fields *fields)
 {
 	static const char *const names[SEGMENT_NR_VALUES] = SEGMENT_VALUE_NAMES;
@@ -406,6 +415,8 @@ static bool bind_own(struct tep_event *format, struct perf_event *event)
 		desc->is_mark = desc->is_window = bind_window(format, &event->fields);
 	else if (strcmp(format->name, "look") == 0)
 		desc->is_mark = desc->is_look = bind_look(format, &event->fields);
+	else if (strcmp(format->name, "calls") == 0)
+		desc->is_mark = desc->is_calls = bind_calls(format, &event->fields);
 	else if (strcmp(format->name, "segment") == 0)
 		desc->is_mark = desc->is_segment = bind_segment(format, &event->fields);
 	else if (strcmp(format->name, "held") == 0)

@@ -314,6 +314,8 @@ static __attribute__((noinline)) bool read_others(const struct perf_event *event
 		nr_values = REACH_NR_VALUES;
 	else if (event->desc.is_look)
 		nr_values = LOOK_NR_VALUES;
+	else if (event->desc.is_calls)
+		nr_values = CALLS_NR_VALUES;
 	else if (event->desc.is_segment)
 		nr_values = SEGMENT_NR_VALUES;
 	else if (event->desc.is_window)

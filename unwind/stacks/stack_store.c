@@ -377,6 +377,18 @@ size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id)
 	return stack ? stack->nr : 0;
 }
 
+bool stack_store_has_call(const struct stack_store *store, uint32_t id, uint32_t call_id)
+{
+	const struct placed_stack *stack = stack_table_find(&store->stacks, id);
+	const struct placed_stack *call = stack_table_find(&store->stacks, call_id);
+
+	for (uint32_t i = 0; stack && call && i < stack->nr; i++)
+		if (memcmp(&stack->frames[i], &call->frames[call->nr - 1], sizeof(*call->frames)) ==
+		    0)
+			return true;
+	return false;
+}
+
 int stack_store_place(const struct stack_store *store, uint32_t id, size_t index,
 		      struct stack_place *ret)
 {

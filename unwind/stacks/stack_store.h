@@ -121,6 +121,9 @@ int stack_store_begin_naming(struct stack_store *store);
 
 size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id);
 
+/* True if a frame of stack @id is the call that is the outermost frame of stack @call_id. */
+bool stack_store_has_call(const struct stack_store *store, uint32_t id, uint32_t call_id);
+
 /* Where a frame is. The pointers are valid as long as the store. */
 struct stack_place {
 	const char *path;	 /* of the file, as recorded; NULL: it is in no file */
