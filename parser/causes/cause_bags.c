@@ -187,6 +187,8 @@ void cause_become_part(struct cause_finder *finder, const struct cause_bag *bag,
 	adopt_one(finder, site, found->verdict.verdict, &ages);
 	site->has_rate = found->verdict.has_rate;
 	site->rate = found->verdict.rate;
+	site->kept = found->verdict.kept;
+	site->dispersion = found->verdict.dispersion;
 	found->verdict = *site;
 	site_sum_deinit(&found->sum);
 	found->sum = (struct site){0};

@@ -105,6 +105,42 @@ static double few_looks_factor(const struct judge *judge, const struct site *sit
 }
 
 /*
+ * The share of the site's allocations that is suspect: of those that outlive their windows, and of
+ * these those that leakrec has looked at. -1: not known. What was in flight, or left behind, would
+ * have to be told from what was not.
+ */
+static double kept_share(const struct judge *judge, const struct site *site, double min_age_ns,
+			 const struct fit *fit)
+{
+	const struct site_windows *windows = site->history ? site->history->windows : NULL;
+	double allocations = (double)site->allocations, outlived = 0, known = 0, kept = 0;
+
+	if (!windows || judge->has_in_flight || judge->nr_left)
+		return -1;
+	for (size_t i = 0; i < SITE_PERIODS; i++) {
+		outlived += windows->outlived[i];
+		known += windows->followed[i];
+	}
+	for (size_t i = 0; i < judge->nr; i++) {
+		const struct heap_block *block = block_at(judge, i);
+		const struct sure_age *sure = &judge->sure.of[block - judge->input->held];
+		bool is_suspect_one = is_suspect(judge, block, min_age_ns);
+
+		/* Its window is open, or was so before the recording. */
+		if (!sure->is_followed)
+			allocations--;
+		else if (arrival_s(judge, block->allocated.time_ns) > fit->end_s ||
+			 (sure->may_stay && !is_suspect_one))
+			known--; /* it has had too few looks */
+		else
+			kept += is_suspect_one;
+	}
+	return known > 0 && allocations > 0
+		       ? fmin(1, outlived / allocations) * fmin(1, kept / known)
+		       : -1;
+}
+
+/*
  * Collects the blocks of at least that age and their arrivals. fit->start_s to fit->end_s is the
  * time in which they could arrive, and fit->nr the number of arrivals in it.
  */
@@ -324,9 +360,10 @@ static void weigh(const struct judge *judge, double min_age_ns, const struct fit
  * ages, and predecessors count, too: else what each process loads when it starts would look like
  * growth.
  */
-static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit,
-			 struct growth_rate *rate)
+static void fit_suspects(struct judge *judge, double min_age_ns, struct site_verdict *verdict,
+			 struct fit *fit)
 {
+	struct growth_rate *rate = &verdict->rate;
 	struct process_clock clock;
 	double from_s = fit->start_s, until_s = fit->until_s, share = fit->factor * fit->few_factor;
 
@@ -340,8 +377,13 @@ static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit
 	fit->pattern = growth_fit(judge->arrivals, fit->nr, fit->start_s, fit->end_s, rate);
 	fit->last_s = fit->nr ? judge->arrivals[fit->nr - 1].time_s : 0;
 	if (clock.began_together && fit->pattern == GROWTH_STEADY) {
-		if (judge->input->observed)
-			weigh(judge, min_age_ns, fit, rate);
+		if (!judge->input->observed)
+			return;
+		weigh(judge, min_age_ns, fit, rate);
+		verdict->kept = kept_share(judge, verdict->site, min_age_ns, fit);
+		verdict->dispersion =
+			fmax(1, (double)verdict->suspect_blocks *
+					pow(rate->blocks_error / rate->blocks_per_s, 2));
 		return;
 	}
 	if (fit->pattern == GROWTH_STEADY)
@@ -363,5 +405,6 @@ void judge_fit(struct judge *judge, double min_age_ns, struct site_verdict *verd
 {
 	*ret = (struct fit){0};
 	collect_suspects(judge, verdict, min_age_ns, ret);
-	fit_suspects(judge, min_age_ns, ret, &verdict->rate);
+	verdict->kept = -1;
+	fit_suspects(judge, min_age_ns, verdict, ret);
 }

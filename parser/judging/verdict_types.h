@@ -19,6 +19,7 @@
 #include "parser/statistics/stack_functions.h"
 #include "parser/windows/sure_ages.h"
 
+struct call_counts;
 struct observed_time;
 
 /* In the order of display. */
@@ -74,6 +75,13 @@ struct site_verdict {
 	double stays;  /* in windows: the estimated share of its blocks that stays; -1: not known */
 	bool has_rate; /* VERDICT_GROWTH */
 	struct growth_rate rate; /* times are since the recording's start */
+	/*
+	 * In windows, for a rate from counted calls (counted_rates.h): the share of its allocations
+	 * that is suspect (-1: not known), and by how much more than independent ones its arrivals
+	 * vary. The call that was counted, if the rate is such a one (stack_store_has_call()).
+	 */
+	double kept, dispersion;
+	uint32_t counted_call; /* STACK_NONE: it is not */
 	/* its blocks by time: blocks[order[first]] ..., held_blocks of them */
 	size_t first;
 	uint32_t cause; /* index into verdicts.causes */
@@ -121,7 +129,10 @@ struct verdict_input {
 	 */
 	int (*places_of)(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max,
 			 size_t *ret_nr);
+	/* True if a frame of the stack is that call: one of @calls. NULL: it is not known. */
+	bool (*has_call)(void *stacks, uint32_t stack_id, uint32_t call_id);
 	void *stacks;
+	const struct call_counts *calls; /* with @has_call */
 	/*
 	 * A recording in windows: the time that was observed, and what is known of a block after
 	 * its window (NULL: it has not closed). @observed NULL: all time was observed.

@@ -60,3 +60,8 @@ int stack_places_of(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max, 
 {
 	return number_frames(stacks, stack_id, place_number, ret, max, ret_nr);
 }
+
+bool stack_has_call(void *stacks, uint32_t stack_id, uint32_t call_id)
+{
+	return stack_store_has_call(stacks, stack_id, call_id);
+}

@@ -3,6 +3,7 @@
 
 #include "common/scope.h"
 #include "parser/causes/causes.h"
+#include "parser/verdicts/counted_rates.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -200,6 +201,8 @@ int verdicts_init(struct verdicts *verdicts, const struct verdict_input *input)
 		judge_site(verdicts, input, judge, &verdicts->sites[i]);
 	if (!err)
 		err = causes_find(verdicts, input, judge);
+	if (!err && input->calls && input->observed)
+		err = counted_rates_apply(verdicts, input);
 	if (!err)
 		err = rank(verdicts, (double)(input->end_ns - input->start_ns) / 1e9);
 	if (!err) {
