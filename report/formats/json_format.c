@@ -245,8 +245,8 @@ static void write_rate(FILE *out, const struct site_verdict *verdict)
 	write_double(out, "bytes_per_s", verdict->rate.bytes_per_s, false);
 	write_double(out, "bytes_error", verdict->rate.bytes_error, false);
 	write_double(out, "from_s", verdict->rate.from_s, false);
-	write_number(out, "to_s", verdict->rate.to_s);
-	fputs("},", out);
+	write_double(out, "to_s", verdict->rate.to_s, false);
+	fprintf(out, "\"counted\":%s},", verdict->counted_call ? "true" : "false");
 }
 
 /* Memory has none. */

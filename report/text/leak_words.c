@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/quantity.h"
+#include "parser/analysis/counted_calls.h"
 #include "parser/verdicts/pairing_audit.h"
 #include "parser/windows/observed_time.h"
 
@@ -10,7 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-#define SLOWED 0.9 /* a slower program's pace is mentioned */
+#define SLOWED		 0.9 /* a slower program's pace is mentioned */
+
+#define MAX_COUNTED_NAME 40 /* characters of a function; a longer one would fill a line */
 
 void leak_words_moment(FILE *out, const struct analysis *analysis)
 {
@@ -247,6 +250,23 @@ void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
 	fputs(" old", out);
 	if (verdict->exited)
 		fputs(" (its process has exited)", out);
+}
+
+void leak_words_counted(FILE *out, const struct leak_report *report,
+			const struct site_verdict *verdict)
+{
+	struct stack_frame frame = {0};
+
+	if (!verdict->counted_call)
+		return;
+	fputs("; all calls of ", out);
+	if (stack_store_frame(report->analysis->stacks, verdict->counted_call, COUNTED_CALL_FRAME,
+			      &frame) ||
+	    !frame.function || strlen(frame.function) > MAX_COUNTED_NAME)
+		fputs("a function", out);
+	else
+		diag_print_escaped(out, frame.function, NULL);
+	fputs(" counted", out);
 }
 
 enum colour leak_words_colour(enum verdict verdict)

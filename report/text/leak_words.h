@@ -79,6 +79,13 @@ void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
 			  const struct site_verdict *verdict);
 
 /*
+ * If the rate is from calls that were counted all the time: "; all calls of forget_reply counted".
+ * Not every function has a name that is short enough: "; all calls of a function counted".
+ */
+void leak_words_counted(FILE *out, const struct leak_report *report,
+			const struct site_verdict *verdict);
+
+/*
  * If there was a scan: "; 50 of 54 proven lost, 4 not scanned". After the recording, it proves
  * less: "; 50 of 54 lost now (146 KiB), 4 gone (11.7 KiB)".
  */

@@ -252,6 +252,7 @@ static void write_row(FILE *out, const struct leak_report *report, const struct 
 		write_process(out, report, row);
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
+	leak_words_counted(out, report, verdict);
 	if (!kind)
 		leak_words_reach(out, report, &cause->reach, cause->blocks);
 	fprintf(out, "\n   %s", path);
