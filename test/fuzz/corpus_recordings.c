@@ -155,6 +155,10 @@ static const struct row own[] = {
 	 "u32 state\nu64 address\nu64 allocated",
 	 {{1, 0x9000, 20}, {0, 0x9001, 20}}},
 	{"leakrec",
+	 "calls",
+	 "u32 number\nu64 address\nu64 since\nu64 all\nu64 observed\nu64 blocks",
+	 {{1, 0x400020, 5, 9, 4, 4}, {1, 0x400020, 5, 90, 8, 8}}},
+	{"leakrec",
 	 "segment",
 	 "u32 number\nu64 started\nu64 lost\nu64 one_of",
 	 {{1, 5, 0, 1}, {2, 5, 2, 4}}},
@@ -188,7 +192,7 @@ static void sample(struct perf_data_writer *writer, int event, uint64_t time_ns,
 static struct perf_data_writer *make_events(const struct row *rows, size_t nr)
 {
 	struct perf_data_writer *writer = perf_data_writer_create(NULL);
-	int call = perf_data_add_probe(writer, "malloc", PROBE_CALL), events[8];
+	int call = perf_data_add_probe(writer, "malloc", PROBE_CALL), events[9];
 
 	for (size_t i = 0; i < nr; i++)
 		events[i] =
