@@ -131,6 +131,45 @@ static void probes_are_on_calls(void **state)
 	call_list_deinit(&list);
 }
 
+/* Only a place behind a call of the function leads to an entry, which is its first byte. */
+static void entries_are_those_of_the_function(void **state)
+{
+#if !defined(__x86_64__)
+	skip();
+#endif
+	void (*const function)(void) = allocate_and_free;
+	char build_id[CALL_BUILD_ID_SIZE] = "";
+	uint64_t offset = find_code(build_id);
+	struct call_entry entries[CODE_BYTES + 2] = {0};
+	const uint8_t *code;
+	struct instruction instruction;
+	struct probe_set set;
+	size_t nr_found = 0, nr = 0;
+
+	for (size_t i = 0; i < CODE_BYTES; i++)
+		entries[i].address = (uintptr_t)function + i;
+	memcpy(&code, &function, sizeof(code));
+	entries[CODE_BYTES].address = (uintptr_t)entries; /* no code */
+	assert_int_equal(call_plan_entries(&set, getpid(), entries, CODE_BYTES + 2), 0);
+	for (size_t i = 0; i < CODE_BYTES + 2; i++)
+		nr_found += entries[i].file_fd >= 0 && entries[i].offset == offset;
+	/* Later functions, if they begin within these bytes, have entries of their own. */
+	for (size_t at = 0; at < CODE_BYTES && nr < 2; at += instruction.info.length) {
+		assert_true(instruction_decode(&instruction, code + at, CODE_BYTES));
+		if (instruction.info.mnemonic != ZYDIS_MNEMONIC_CALL)
+			continue;
+		nr++;
+		assert_true(entries[at + instruction.info.length].file_fd >= 0);
+		assert_int_equal(entries[at + instruction.info.length].offset, offset);
+	}
+	assert_int_equal(nr, 2);
+	assert_int_equal(nr_found, 2);
+	assert_int_equal(entries[0].file_fd, -1);
+	assert_int_equal(entries[CODE_BYTES].file_fd, -1);
+	assert_int_equal(entries[CODE_BYTES + 1].file_fd, -1);
+	probe_set_deinit(&set);
+}
+
 static void other_builds_have_no_calls(void **state)
 {
 	struct call_list list = list_all();
@@ -180,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(probes_are_on_calls),
+		cmocka_unit_test(entries_are_those_of_the_function),
 		cmocka_unit_test(other_builds_have_no_calls),
 		cmocka_unit_test(texts_may_be_bad),
 	};
