@@ -19,6 +19,7 @@
 #define NR	   10000
 #define LARGER	   8
 #define MAX_LONGER 30
+#define NR_TRIES   5
 
 struct maker {
 	struct perf_data_writer *writer;
@@ -78,12 +79,17 @@ static uint64_t read_recording(struct maker *maker, uint64_t nr_unobserved)
 	return took_ns;
 }
 
+/* Others may take the caches meanwhile. What takes the square of the time does so each time. */
 static void assert_linear(uint64_t (*read)(uint64_t nr))
 {
-	uint64_t few_ns = read(NR), many_ns = read(LARGER * NR);
+	for (int i = 0; i < NR_TRIES; i++) {
+		uint64_t few_ns = read(NR), many_ns = read(LARGER * NR);
 
-	print_message("%.2f s, and %.2f s\n", (double)few_ns / 1e9, (double)many_ns / 1e9);
-	assert_true(many_ns < MAX_LONGER * few_ns);
+		print_message("%.2f s, and %.2f s\n", (double)few_ns / 1e9, (double)many_ns / 1e9);
+		if (many_ns < MAX_LONGER * few_ns)
+			return;
+	}
+	fail_msg("it takes too much longer");
 }
 
 /* Blocks of as many processes wait for their first look. */
