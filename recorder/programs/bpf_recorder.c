@@ -193,11 +193,6 @@ struct link_sites {
 	bool at_return; /* of the functions that begin there */
 };
 
-static int call_link_create(void *argument)
-{
-	return uprobe_link_create(argument);
-}
-
 /* Links @program to the sites in @file. Returns 0 or a negative errno, not reported. */
 static int create_link(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
 		       const struct bpf_program *program, const struct link_sites *at)
@@ -216,9 +211,7 @@ static int create_link(struct bpf_recorder *recorder, const struct probe_file *f
 
 	if (at->nr == 0)
 		return 0;
-	if (is_interrupted())
-		return -EINTR;
-	fd = apart_run(call_link_create, &link);
+	fd = uprobe_link_create_apart(&link);
 	return fd < 0 ? fd : add_link(recorder, fd, file);
 }
 

@@ -307,11 +307,6 @@ struct bpf_window_hits bpf_window_hits(const struct bpf_recorder *recorder)
 	return sum;
 }
 
-static int call_link_create(void *argument)
-{
-	return uprobe_link_create(argument);
-}
-
 int bpf_window_count_calls(struct bpf_recorder *recorder, const struct bpf_counted_entry *entries,
 			   size_t nr)
 {
@@ -332,7 +327,7 @@ int bpf_window_count_calls(struct bpf_recorder *recorder, const struct bpf_count
 		cookies[i] = entries[i].nr | (entries[i].is_stepped ? BPF_CALL_STEPPED : 0);
 		recorder->bpf->bss->counted_calls[entries[i].nr] = (struct bpf_counted_calls){0};
 	}
-	return is_interrupted() ? -EINTR : apart_run(call_link_create, &link);
+	return uprobe_link_create_apart(&link);
 }
 
 struct bpf_counted_calls bpf_window_counted_calls(const struct bpf_recorder *recorder, size_t nr)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/programs/uprobe_link.h"
 
+#include "common/interrupted.h"
 #include "probes/plan/probe_file.h"
+#include "recorder/processes/apart.h"
 #include "recorder/programs/bpf_programs.h"
 
 #include <errno.h>
@@ -36,4 +38,14 @@ int uprobe_link_create(const struct uprobe_link *link)
 	probe_fd_path(link->file_fd, path);
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	return fd < 0 ? -errno : fd;
+}
+
+static int create(void *link)
+{
+	return uprobe_link_create(link);
+}
+
+int uprobe_link_create_apart(struct uprobe_link *link)
+{
+	return is_interrupted() ? -EINTR : apart_run(create, link);
 }

@@ -23,4 +23,10 @@ struct uprobe_link {
  */
 int uprobe_link_create(const struct uprobe_link *link);
 
+/*
+ * The same in a process of its own, which a SIGKILL of this one does not reach
+ * (recorder/processes/apart.h). Returns -EINTR, too, if a signal has come that ends this one.
+ */
+int uprobe_link_create_apart(struct uprobe_link *link);
+
 #endif
