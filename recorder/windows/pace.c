@@ -41,10 +41,15 @@ static void add(struct pace_sums *sums, const struct pace_meter *from, const str
 		const struct pace_sample *sample, double part, uint64_t ns)
 {
 	double all_ns = fmax(1, (double)(to->now_ns - from->now_ns));
+	double thread_ns = fmax(1, (double)(to->thread_ns - from->thread_ns));
+	double cpu_ns = (double)(to->cpu_ns - from->cpu_ns);
+	double hits_ns = part * (double)(to->hits_ns - from->hits_ns);
 
 	sums->ns = sums->ns * KEPT + (double)ns;
-	sums->cpu_ns = sums->cpu_ns * KEPT + part * (double)(to->cpu_ns - from->cpu_ns);
-	sums->hits_ns = sums->hits_ns * KEPT + part * (double)(to->hits_ns - from->hits_ns);
+	sums->cpu_ns = sums->cpu_ns * KEPT + part * cpu_ns;
+	sums->hits_ns = sums->hits_ns * KEPT + hits_ns;
+	sums->thread_ns = sums->thread_ns * KEPT + thread_ns;
+	sums->busy_hits_ns = sums->busy_hits_ns * KEPT + hits_ns * cpu_ns / thread_ns;
 	sums->sampled_ns = sums->sampled_ns * KEPT + (double)sample->ns * (double)ns / all_ns;
 	sums->transfers = sums->transfers * KEPT + part * (double)sample->transfers;
 }
@@ -59,6 +64,8 @@ static void shorten(struct pace_sums *sums, double ns)
 	sums->ns *= part;
 	sums->cpu_ns *= part;
 	sums->hits_ns *= part;
+	sums->thread_ns *= part;
+	sums->busy_hits_ns *= part;
 	sums->sampled_ns *= part;
 	sums->transfers *= part;
 }
@@ -111,15 +118,6 @@ static double by_transfers(const struct pace *pace)
 }
 
 /*
- * Without transfers, hits that cost more than was measured look like work. So a program is faster
- * in windows only if it is even then.
- */
-static double by_cpu_alone(const struct pace *pace)
-{
-	return fmin(by_cpu(pace, 1), fmax(1, by_cpu(pace, MOST_COST)));
-}
-
-/*
  * By the CPU time that remains if hits cost as little as they may. Nothing remains if others
  * disturbed the measurement, and they cost even less.
  */
@@ -128,6 +126,39 @@ static bool is_bounded_above(const struct pace_sums *within)
 	double rest_ns = within->cpu_ns - LEAST_COST * within->hits_ns;
 
 	return rest_ns > fmax(CPU_ERROR * within->cpu_ns, CPU_ERROR_NS);
+}
+
+/*
+ * At least so fast: a program that computes and waits in turn waits for a smaller part of its time
+ * where hits come between. The part counts where the hits are: one that works in bursts waits
+ * between them, also in windows.
+ */
+static double by_waiting(const struct pace *pace)
+{
+	const struct pace_sums *within = &pace->within, *between = &pace->between;
+	double time_share = within->ns / (within->ns + between->ns);
+	double error = CPU_ERROR / 2 + CPU_ERROR_NS / within->ns;
+	double waits = 1 - within->busy_hits_ns / within->hits_ns - error;
+	double waited = 1 - between->cpu_ns / between->thread_ns + error;
+
+	if (within->hits_ns <= 0 || waits <= 0 || waited <= 0)
+		return 0;
+	if (waits >= waited)
+		return 1;
+	return waits / (waits * time_share + waited * (1 - time_share));
+}
+
+/*
+ * Without transfers, hits that cost more than was measured look like work. So a program is faster
+ * in windows only if it is even then.
+ */
+static double by_cpu_alone(const struct pace *pace)
+{
+	double least = by_waiting(pace);
+
+	if (is_bounded_above(&pace->within))
+		least = fmin(least, by_cpu(pace, LEAST_COST));
+	return fmax(least, fmin(by_cpu(pace, 1), fmax(1, by_cpu(pace, MOST_COST))));
 }
 
 double pace_ratio(const struct pace *pace)

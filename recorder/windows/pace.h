@@ -10,6 +10,9 @@
  * may belong to work that does not allocate. The second one holds for any work, but where hits take
  * nearly all CPU time it is the small difference of two large numbers, one of which is an estimate.
  * So it bounds the first one, from above only if the difference is larger than its error.
+ *
+ * Where there are no transfers, and the difference tells nothing, it matters that a program with
+ * time to wait is not slowed down by more than its hits take.
  */
 #ifndef LEAKTOOLS_RECORDER_PACE_H
 #define LEAKTOOLS_RECORDER_PACE_H
@@ -19,8 +22,9 @@
 /* What the recorded processes have done so far. No value may fall. */
 struct pace_meter {
 	uint64_t now_ns;
-	uint64_t cpu_ns;  /* with what hits cost */
-	uint64_t hits_ns; /* by hits, as estimated */
+	uint64_t thread_ns; /* CPU time that one more busy thread would have had */
+	uint64_t cpu_ns;    /* with what hits cost */
+	uint64_t hits_ns;   /* by hits, as estimated */
 };
 
 /* Transfers in a part of that time. @ns is 0 if they were not counted. */
@@ -30,6 +34,8 @@ struct pace_sample {
 
 struct pace_sums {
 	double ns, cpu_ns, hits_ns;
+	double thread_ns;
+	double busy_hits_ns; /* each time's hits, by how much of it the program was busy */
 	double sampled_ns, transfers;
 };
 

@@ -54,6 +54,15 @@ static uint64_t helpers_ns(void)
 	return timeval_ns(used.ru_utime) + timeval_ns(used.ru_stime);
 }
 
+/* Until @now_ns. How many threads are ready is read at some moments only. */
+static uint64_t thread_ns(struct windows *windows, uint64_t now_ns)
+{
+	if (windows->last_ns)
+		windows->thread_ns += (double)(now_ns - windows->last_ns) * cpu_part_of_thread();
+	windows->last_ns = now_ns;
+	return (uint64_t)windows->thread_ns;
+}
+
 static struct budget_meter read_meter(struct windows *windows)
 {
 	struct target_table *table = bpf_recorder_target_table(windows->recorder);
@@ -63,12 +72,9 @@ static struct budget_meter read_meter(struct windows *windows)
 
 	if (live_ns > windows->live_ns)
 		windows->live_ns = live_ns;
-	if (windows->last_ns)
-		windows->thread_ns += (double)(now_ns - windows->last_ns) * cpu_part_of_thread();
-	windows->last_ns = now_ns;
 	return (struct budget_meter){
 		.now_ns = now_ns,
-		.thread_ns = (uint64_t)windows->thread_ns,
+		.thread_ns = thread_ns(windows, now_ns),
 		.targets_ns = process_counts_read(&windows->cpu_times, table, cpu_clock_of),
 		.hits_ns = hit_costs_sum_ns(&windows->costs, &hits),
 		.own_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) + cpu_clock_of(windows->of.watchdog) +
@@ -103,6 +109,7 @@ static struct windows_work read_work(struct windows *windows)
 		if (work.meter.now_ns - begin_ns <= READING_NS + (clock_thread_ns() - begin_cpu_ns))
 			break;
 	}
+	work.meter.thread_ns = thread_ns(windows, work.meter.now_ns);
 	return work;
 }
 

@@ -22,6 +22,7 @@ struct program {
 	double call_pace;   /* of these calls in windows */
 	double cost;	    /* what hits cost, by what was measured */
 	double idle_cpus;   /* of which it does not use so much between windows */
+	double cpu_part;    /* that a busy thread gets */
 };
 
 static double ratio_of(const struct program *program, unsigned int nr_windows)
@@ -34,6 +35,7 @@ static double ratio_of(const struct program *program, unsigned int nr_windows)
 		struct pace_meter from = at;
 
 		at.now_ns += GAP_NS;
+		at.thread_ns = (uint64_t)((double)at.now_ns * program->cpu_part);
 		at.cpu_ns += (uint64_t)((program->cpus - program->idle_cpus) * (double)GAP_NS);
 		sample.ns = SAMPLE_NS;
 		sample.transfers = (uint64_t)(program->calls_per_s * (double)SAMPLE_NS / 1e9);
@@ -41,6 +43,7 @@ static double ratio_of(const struct program *program, unsigned int nr_windows)
 		from = at;
 		/* The recorder comes late: the window has closed after half of the hits. */
 		at.now_ns += 2 * WINDOW_NS;
+		at.thread_ns = (uint64_t)((double)at.now_ns * program->cpu_part);
 		at.cpu_ns += (uint64_t)(program->cpus * 2 * (double)WINDOW_NS);
 		at.hits_ns += (uint64_t)((program->cpus - program->useful_cpus) * 2 *
 					 (double)WINDOW_NS / program->cost);
@@ -65,7 +68,7 @@ static void test_saturated_server(void **state)
 	static const double costs[] = {1.2, 1, 0.8, 0.7, 0.6, 0.55};
 
 	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++) {
-		const struct program program = {1.2, 0.1, 40000, 1.0 / 12, costs[i], 0};
+		const struct program program = {1.2, 0.1, 40000, 1.0 / 12, costs[i], 0, 1};
 
 		assert_near(ratio_of(&program, 30), 1.0 / 12);
 	}
@@ -74,8 +77,12 @@ static void test_saturated_server(void **state)
 /* It waits for a timer. The probes cost CPU time that it has. */
 static void test_program_that_waits(void **state)
 {
-	const struct program with_io = {
-		.cpus = 0.3, .useful_cpus = 0.3, .calls_per_s = 2000, .call_pace = 1, .cost = 1};
+	const struct program with_io = {.cpus = 0.3,
+					.useful_cpus = 0.3,
+					.calls_per_s = 2000,
+					.call_pace = 1,
+					.cost = 1,
+					.cpu_part = 1};
 	struct program without_io = with_io;
 
 	without_io.calls_per_s = 0;
@@ -91,9 +98,29 @@ static void test_program_that_waits(void **state)
 	assert_near(ratio_of(&without_io, 30), 2);
 }
 
+/* Hits cost less than was measured: by that, they would take more than all CPU time. */
+static void test_hits_that_cost_little(void **state)
+{
+	struct program program = {
+		.cpus = 0.15, .useful_cpus = 0.03, .idle_cpus = 0.12, .cost = 0.6, .cpu_part = 1};
+	double pace = ratio_of(&program, 30);
+
+	/* 0.88, but a CPU time may be wrong by 4 ms. */
+	assert_true(pace > 0.4 && pace <= 0.88);
+	/* It waits for a CPU, not for a timer. */
+	program.cpu_part = 0.15;
+	program.idle_cpus = 0;
+	assert_true(ratio_of(&program, 30) < 0.05);
+	/* Half of its work is hits, and it waits as long as that takes. */
+	program = (struct program){
+		.cpus = 0.6, .useful_cpus = 0.3, .idle_cpus = 0.2, .cost = 0.45, .cpu_part = 1};
+	pace = ratio_of(&program, 30);
+	assert_true(pace > 0.05 && pace <= 0.5);
+}
+
 static void test_program_without_io(void **state)
 {
-	const struct program program = {2, 0.8, 0, 1, 1.1, 0};
+	const struct program program = {2, 0.8, 0, 1, 1.1, 0, 1};
 
 	assert_near(ratio_of(&program, 30), 0.4);
 }
@@ -101,7 +128,7 @@ static void test_program_without_io(void **state)
 /* A thread reads at the pace of a timer; others compute and allocate, and are slowed down. */
 static void test_io_that_is_not_the_work(void **state)
 {
-	const struct program program = {2, 0.6, 1000, 1, 1, 0};
+	const struct program program = {2, 0.6, 1000, 1, 1, 0, 1};
 
 	/* Of the CPU time in windows, 0.7 are hits, or at least 0.5. */
 	assert_true(ratio_of(&program, 30) < 0.55);
@@ -119,6 +146,7 @@ static void test_knows_nothing_at_first(void **state)
 static void pass(struct pace_meter *at, uint64_t ns, double cpus, double useful_part)
 {
 	at->now_ns += ns;
+	at->thread_ns += ns;
 	at->cpu_ns += (uint64_t)((double)ns * cpus);
 	at->hits_ns += (uint64_t)((double)ns * cpus * (1 - useful_part));
 }
@@ -205,11 +233,29 @@ static void test_short_window(void **state)
 	}
 }
 
+/* It works for a while, then waits for as long. Each window meets one or the other. */
+static void test_bursts(void **state)
+{
+	const struct pace_sample none = {SAMPLE_NS, 0};
+	struct pace pace = {0};
+	struct pace_meter from, at = {0};
+
+	for (unsigned int i = 0; i < 20; i++) {
+		from = at;
+		pass(&at, GAP_NS, 0.5, 1);
+		pace_add_gap(&pace, &from, &at, &none);
+		from = at;
+		pass(&at, WINDOW_NS, i % 2, 0.1);
+		pace_add_window(&pace, &from, &at, &none, 1, WINDOW_NS);
+	}
+	assert_true(pace_ratio(&pace) > 0.05 && pace_ratio(&pace) < 0.15);
+}
+
 /* A window that lasts nearly all the time has nearly the mean pace, whatever came before it. */
 static void test_long_window(void **state)
 {
-	const struct pace_meter start = {0}, begun = {.now_ns = 100 * MS, .cpu_ns = 90 * MS};
-	const struct pace_meter end = {.now_ns = 100100 * MS, .cpu_ns = 1090 * MS};
+	const struct pace_meter start = {0}, begun = {100 * MS, 100 * MS, 90 * MS, 0};
+	const struct pace_meter end = {100100 * MS, 100100 * MS, 1090 * MS, 0};
 	const struct pace_sample none = {0};
 	struct pace pace = {0};
 
@@ -223,6 +269,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_saturated_server),
 		cmocka_unit_test(test_program_that_waits),
+		cmocka_unit_test(test_hits_that_cost_little),
+		cmocka_unit_test(test_bursts),
 		cmocka_unit_test(test_program_without_io),
 		cmocka_unit_test(test_io_that_is_not_the_work),
 		cmocka_unit_test(test_knows_nothing_at_first),
