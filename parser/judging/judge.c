@@ -347,8 +347,8 @@ int judge_create(const struct verdict_input *input, struct judge **ret)
 	judge_sum_losses(judge);
 	err = find_views(judge);
 	if (!err && input->observed)
-		err = sure_ages_find(input->held, input->nr_held, input->followed, input->context,
-				     &judge->sure);
+		err = sure_ages_find(input->held, input->nr_held, input->end_ns, input->followed,
+				     input->context, &judge->sure);
 	return err ? err : look_at_all(judge);
 }
 

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *followed,
+int sure_ages_find(const struct heap_block *held, size_t nr, uint64_t end_ns, followed_fn *followed,
 		   const void *context, struct sure_ages *ret)
 {
-	double youngest_ns = INFINITY, oldest_unsure_ns = 0;
+	double youngest_ns = INFINITY, oldest_unsure_ns = 0, oldest_open_ns = 0;
 
 	ret->of = calloc(nr + 1, sizeof(*ret->of));
 	if (!ret->of)
@@ -23,8 +23,11 @@ int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *follow
 
 		ret->of[i] = (struct sure_age){
 			.until_ns = UINT64_MAX, .closed_ns = UINT64_MAX, .is_followed = block};
-		if (!block || block->is_certain)
+		if (!block || block->is_certain) {
+			if (time_ns < end_ns)
+				oldest_open_ns = fmax(oldest_open_ns, (double)(end_ns - time_ns));
 			continue;
+		}
 		ret->of[i].until_ns = is_sure ? block->seen_ns : block->closed_ns;
 		ret->of[i].closed_ns = block->closed_ns;
 		ret->of[i].window_ns = block->window_ns;
@@ -37,7 +40,10 @@ int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *follow
 		else
 			oldest_unsure_ns = fmax(oldest_unsure_ns, age_ns + 1);
 	}
-	ret->youngest_ns = youngest_ns < INFINITY ? youngest_ns : oldest_unsure_ns;
+	if (youngest_ns > 2 * oldest_open_ns && youngest_ns < INFINITY)
+		ret->youngest_ns = youngest_ns;
+	else
+		ret->youngest_ns = fmin(youngest_ns, oldest_unsure_ns);
 	return 0;
 }
 

@@ -28,12 +28,16 @@ struct sure_ages {
 		bool is_followed;   /* in the sample */
 		bool may_stay;	    /* its looks show neither that it has lived on nor otherwise */
 	} * of;
-	/* Blocks that are younger have not had enough looks to show that they stay. */
+	/*
+	 * Blocks that are younger have not had enough looks to show that they stay. If a window has
+	 * been open for most of that time, its blocks need none: then this is more than what is
+	 * known of the blocks that have not.
+	 */
 	double youngest_ns;
 };
 
-/* Returns 0 or -ENOMEM. */
-int sure_ages_find(const struct heap_block *held, size_t nr, followed_fn *followed,
+/* @end_ns: of the recording. Returns 0 or -ENOMEM. */
+int sure_ages_find(const struct heap_block *held, size_t nr, uint64_t end_ns, followed_fn *followed,
 		   const void *context, struct sure_ages *ret);
 void sure_ages_deinit(struct sure_ages *ages);
 

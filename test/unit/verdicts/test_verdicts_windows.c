@@ -431,6 +431,27 @@ static void growth_in_one_long_window_is_growth(void **state)
 	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
 }
 
+/* The second window lasts until the end. Only the first one's blocks are looked at. */
+static void growth_in_an_open_window_is_growth(void **state)
+{
+	observed_time_deinit(&windows);
+	assert_int_equal(observed_time_open(&windows, START), 0);
+	observed_time_close(&windows, START + WINDOW_NS, 0);
+	assert_int_equal(observed_time_open(&windows, START + SECOND / 2), 0);
+	add_freed(START, false);
+	for (uint64_t i = 1; i < 20; i++)
+		add_stayer(1, 1, START + i * WINDOW_NS / 20);
+	add_unproven(1, 1, START + WINDOW_NS / 2);
+	for (uint64_t i = 1; i < 100; i++) {
+		add_freed(START + i * SECOND, false);
+		followed[input.nr_held] = (struct followed_block){.is_certain = true};
+		add(1, 1, 1000, (double)i, FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+	assert_in_range(verdicts.sites[0].suspect_blocks, 110, 120);
+}
+
 #define WINDOWED(function) cmocka_unit_test_setup_teardown(function, begin_windows, end_windows)
 
 int main(void)
@@ -454,6 +475,7 @@ int main(void)
 		WINDOWED(one_block_that_was_not_in_flight_is_overdue),
 		WINDOWED(one_block_in_use_is_not_overdue),
 		WINDOWED(growth_in_one_long_window_is_growth),
+		WINDOWED(growth_in_an_open_window_is_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
