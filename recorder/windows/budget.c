@@ -59,6 +59,7 @@ static double expected_ns(const struct budget *budget)
 static void mark(struct budget *budget)
 {
 	budget->mark_ns = budget->last.now_ns;
+	budget->mark_hits_ns = budget->last.hits_ns;
 	budget->mark_cost_ns = budget->cost_ns;
 	budget->mark_allowed_ns = budget->allowed_ns;
 }
@@ -67,11 +68,14 @@ static void mark(struct budget *budget)
 static void note_pace(struct budget *budget)
 {
 	double cost_ns = budget->cost_ns - budget->mark_cost_ns;
+	double hits_ns = (double)(budget->last.hits_ns - budget->mark_hits_ns);
+	double allowed_ns = budget->allowed_ns - budget->mark_allowed_ns;
 	uint64_t ns = budget->last.now_ns - budget->mark_ns;
 
 	if (budget->state != BUDGET_OPEN || ns < BUDGET_MIN_WINDOW_NS)
 		return;
-	budget->is_busy = cost_ns > budget->allowed_ns - budget->mark_allowed_ns;
+	budget->is_busy = cost_ns > allowed_ns;
+	budget->is_hit = hits_ns > allowed_ns;
 	if (ns < MARK_NS)
 		return;
 	budget->rate = cost_ns / (double)ns;
@@ -144,7 +148,7 @@ void budget_note_open(struct budget *budget, uint64_t now_ns)
 	budget->state = BUDGET_OPEN;
 	budget->opened = budget->last;
 	budget->opened.now_ns = now_ns;
-	budget->is_busy = true;
+	budget->is_busy = budget->is_hit = true;
 	budget->new_since_ns = 0;
 	mark(budget);
 	budget->mark_ns = now_ns;
@@ -247,7 +251,7 @@ bool budget_wants_close(const struct budget *budget)
 	double least_ns = open_ns >= budget->length_ns ? 0 : -most_debt_ns;
 	bool is_dear =
 		budget->is_busy && open_ns >= BUDGET_MIN_WINDOW_NS && budget->credit_ns < least_ns;
-	bool is_slow = budget->is_busy && open_ns >= BUDGET_MIN_WINDOW_NS &&
+	bool is_slow = budget->is_hit && open_ns >= BUDGET_MIN_WINDOW_NS &&
 		       (double)open_ns >= SLOW_PLACINGS * placing_ns(budget) && budget->share < 1 &&
 		       slow_part(&budget->opened, &budget->last) > 0;
 	bool is_old = budget->new_since_ns && now_ns >= budget->new_since_ns + NEW_NS &&

@@ -47,8 +47,9 @@ struct budget {
 	uint64_t new_since_ns;	/* 0: it observes all there is */
 	/* The program's latest pace: since about a tenth of a second. */
 	double mark_cost_ns, mark_allowed_ns;
-	uint64_t mark_ns;
+	uint64_t mark_ns, mark_hits_ns;
 	bool is_busy; /* it costs more than the budget allows */
+	bool is_hit;  /* hits alone do */
 	/* Expected of the next window. */
 	double fixed_ns, rate; /* of placing and removing probes; in ns for each ns it is open */
 	/* Since the latest window: what asking cost, and what the budget allowed meanwhile. */

@@ -19,6 +19,7 @@ struct simulation {
 	double own_ns;		    /* ours, while a window is open */
 	double place_ms, remove_ms; /* how long placing and removing the probes takes */
 	double helpers_ns;	    /* what either takes of our CPU time */
+	double report_ns;	    /* ours for a live report, each second */
 	double ask_ns;		    /* what asking costs between windows */
 	double thread_part;	    /* of a CPU that a busy thread gets; 0: all of it */
 	uint64_t busy_from_ns;	    /* before that, nothing is hit */
@@ -44,6 +45,8 @@ static void pass(struct simulation *sim, double ns, bool probes_stand)
 	sim->now.targets_ns += (uint64_t)(ns * (is_busy ? sim->threads : 0));
 	sim->now.hits_ns += (uint64_t)(is_hit ? ns * sim->hits_ns : 0);
 	sim->now.own_ns += (uint64_t)(is_hit ? ns * sim->own_ns : 0);
+	if (sim->now.now_ns / SECOND_NS > (sim->now.now_ns - (uint64_t)ns) / SECOND_NS)
+		sim->now.own_ns += (uint64_t)sim->report_ns;
 	budget_update(&sim->budget, &sim->now);
 	if (sim->budget.credit_ns < sim->min_credit_ns)
 		sim->min_credit_ns = sim->budget.credit_ns;
@@ -185,6 +188,19 @@ static void test_quiet_program_is_observed_always(void **state)
 	assert_int_equal(sim.nr_windows, 1);
 	assert_int_equal(sim.budget.nr_windows, 0);
 	assert_true(observed(&sim) > 0.999);
+}
+
+/* It waits most of the time. A report costs more than the budget allows at that moment. */
+static void test_report_closes_no_window(void **state)
+{
+	struct simulation sim = server;
+
+	sim.threads = 0.15;
+	sim.hits_ns = 0.14;
+	sim.own_ns = 0.01;
+	sim.report_ns = 80 * MS;
+	simulate(&sim, 0.5, 60);
+	assert_int_equal(sim.nr_windows, 1);
 }
 
 static void test_idle_program_is_observed_always(void **state)
@@ -380,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_busy_program_keeps_to_its_budget),
 		cmocka_unit_test(test_program_that_probes_hardly_slow_down),
 		cmocka_unit_test(test_quiet_program_is_observed_always),
+		cmocka_unit_test(test_report_closes_no_window),
 		cmocka_unit_test(test_idle_program_is_observed_always),
 		cmocka_unit_test(test_quiet_program_that_forks),
 		cmocka_unit_test(test_children_that_live_for_a_moment),
