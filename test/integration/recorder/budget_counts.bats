@@ -60,7 +60,7 @@ counts_no_more() {
 	record
 	wait_until 200 more_than 0 calls
 	kill -USR1 "$RECORDED_PID"
-	wait_until 60 counts_no_more
+	wait_until 200 counts_no_more
 	end_recording
 }
 
