@@ -17,8 +17,10 @@
  * What a hit costs may differ that much from what was measured in a process of our own: there, no
  * stack is copied, and no other thread waits.
  */
-#define LEAST_COST 0.7
-#define MOST_COST  6.0
+#define LEAST_COST  0.7
+#define LIKELY_COST 1.3
+#define NR_LIKELY   7
+#define MOST_COST   6.0
 
 /*
  * A CPU time may be wrong by so much of it, and by so much at least: of running threads, the kernel
@@ -129,15 +131,29 @@ static bool is_bounded_above(const struct pace_sums *within)
 }
 
 /*
+ * Where hits take most of the CPU time, what is left is smaller than its error, and often negative.
+ * So this is the mean of what it would be at all likely costs.
+ */
+static double by_likely_costs(const struct pace *pace)
+{
+	double sum = 0;
+
+	for (int i = 0; i < NR_LIKELY; i++)
+		sum += by_cpu(pace, LEAST_COST + i * (LIKELY_COST - LEAST_COST) / (NR_LIKELY - 1));
+	return sum / NR_LIKELY;
+}
+
+/*
  * At least so fast: a program that computes and waits in turn waits for a smaller part of its time
  * where hits come between. The part counts where the hits are: one that works in bursts waits
- * between them, also in windows.
+ * between them, also in windows. The error is that of one window: at the end of each, more CPU time
+ * may be missing than at its begin.
  */
 static double by_waiting(const struct pace *pace)
 {
 	const struct pace_sums *within = &pace->within, *between = &pace->between;
 	double time_share = within->ns / (within->ns + between->ns);
-	double error = CPU_ERROR / 2 + CPU_ERROR_NS / within->ns;
+	double error = CPU_ERROR / 2 + CPU_ERROR_NS / ((1 - KEPT) * within->ns);
 	double waits = 1 - within->busy_hits_ns / within->hits_ns - error;
 	double waited = 1 - between->cpu_ns / between->thread_ns + error;
 
@@ -158,7 +174,7 @@ static double by_cpu_alone(const struct pace *pace)
 
 	if (is_bounded_above(&pace->within))
 		least = fmin(least, by_cpu(pace, LEAST_COST));
-	return fmax(least, fmin(by_cpu(pace, 1), fmax(1, by_cpu(pace, MOST_COST))));
+	return fmax(least, fmin(by_likely_costs(pace), fmax(1, by_cpu(pace, MOST_COST))));
 }
 
 double pace_ratio(const struct pace *pace)

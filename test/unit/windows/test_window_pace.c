@@ -327,7 +327,8 @@ static void an_interrupted_reading_is_repeated(void **state)
 	at.interrupts = true;
 	for (unsigned int i = 0; i < 5; i++)
 		window(&windows, 0, WINDOW_NS);
-	assert_near(at.pace, 100);
+	/* The mean of what it is if hits cost 0.7 to 1.3 times as much. */
+	assert_near(at.pace, 144);
 }
 
 /* Of thousands of processes, that takes long, and would each time. */
