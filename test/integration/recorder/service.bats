@@ -171,9 +171,11 @@ no_parser_is_left() {
 
 # In a recording, or in the files of one, query_font is the first cause, and leaks. A file that is still being written is
 # truncated, and leakparse exits with status 1. It may have been closed for a moment, and its blocks be unobserved since.
+# Where the recording ends at such a moment, before leakrec has looked at blocks, the leak is "unclear": VERDICTS has it then.
 names_the_leak() {
 	"$BIN/leakparse" --summary "$@" >summary.txt 2>&1 || (($? == 1)) || return
-	awk '/^1\. (growth|overdue)(, doubtful:truncated(,unobserved)?)?: / { getline; getline; found = /query_font / }
+	awk -v verdicts="${VERDICTS:-growth|overdue}" '
+		$0 ~ "^1\\. (" verdicts ")(, doubtful:truncated(,unobserved)?)?: " { getline; getline; found = /query_font / }
 		END { exit !found }' summary.txt
 }
 
@@ -209,7 +211,7 @@ life_is_recorded() {
 	assert_equal "owner" "$(stat -c %u:%a recording)" 0:700
 	# The earlier ones are there, too.
 	for recording in 1 2 3 4 5; do
-		recording_names_the_leak "$recording" || fail "$recording: $(cat summary.txt)"
+		VERDICTS='growth|overdue|unclear' recording_names_the_leak "$recording" || fail "$recording: $(cat summary.txt)"
 	done
 	names_the_leak recording || fail "all: $(cat summary.txt)"
 	run ! grep -e truncated -e 'did not finish' summary.txt
@@ -231,7 +233,7 @@ life_is_recorded() {
 	wait_until 60 life_is_recorded 2
 	stop_manager
 	end_life
-	recording_names_the_leak 1
+	VERDICTS='growth|overdue|unclear' recording_names_the_leak 1
 }
 
 @test "service: a ring, written at the end of each life" {
@@ -249,7 +251,7 @@ life_is_recorded() {
 		((life == 3)) || wait_until 60 told '^end 0$' "$life"
 		written=(recording/*Z.*)
 		assert_equal "written" "${#written[@]}" "$life"
-		names_the_leak "${written[-1]}" || fail "${written[*]}: $(cat summary.txt)"
+		VERDICTS='growth|overdue|unclear' names_the_leak "${written[-1]}" || fail "${written[*]}: $(cat summary.txt)"
 	done
 }
 
@@ -295,7 +297,7 @@ is_left_alone() {
 	# One line for each start that has failed.
 	nr=$(grep -c '^leakrec: cannot write disk/recording/.*: No space left on device' leakrec.err)
 	((nr >= 3 && nr <= $(grep -c '^end 1$' told)))
-	names_the_leak disk/recording || fail "$(cat summary.txt)"
+	VERDICTS='growth|overdue|unclear' names_the_leak disk/recording || fail "$(cat summary.txt)"
 	rm told*
 	manage 20 "$BIN/leakrec" --service "$PWD/etc/$NAME"
 	wait_until 60 told '^end 1$' 1
