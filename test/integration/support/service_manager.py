@@ -3,6 +3,7 @@
 """service_manager.py LOG SECONDS COMMAND...: what systemd does with leakrec@.service. Starts the command, and again
 whenever it ends with another status than 2, until SIGTERM, which it passes on. Nobody reads the command's standard
 output. LOG gets a line for each start, message and end. After SECONDS without WATCHDOG=1, the command is killed."""
+import ctypes
 import os
 import select
 import signal
@@ -38,11 +39,16 @@ def hear(heard):
     return lines
 
 
+def end_with_manager():
+    """Whoever kills the manager ends the command, too."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def run(heard):
     """Runs the command once. Returns its status."""
     global child
     environment = dict(os.environ, NOTIFY_SOCKET=heard.getsockname(), WATCHDOG_USEC=str(int(watchdog_s * 1e6)))
-    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, preexec_fn=end_with_manager)
     if stopping:
         child.send_signal(signal.SIGTERM)
     log("start")
