@@ -11,6 +11,7 @@
  * leakrec samples 256 at a time, so ended ones make room. Others of a hostile file are left out.
  */
 #define MAX_PROCESSES 4096
+#define MAX_SAMPLED   256 /* MEMORY_MAX_PROCESSES in recorder/output/memory_samples.h */
 /* More than any process has, so that the sums of all fit into 63 bits. */
 #define MAX_BYTES (UINT64_C(1) << 45)
 
@@ -228,6 +229,23 @@ void memory_usage_balance(const struct memory_usage *usage, struct memory_balanc
 			add_growth(ret, process);
 	}
 	ret->rss = ret->recorded + ret->other + ret->file + ret->shared + ret->swap;
+}
+
+uint64_t memory_usage_most(const struct memory_usage *usage)
+{
+	struct entry *entry, *next;
+	uint64_t most = 0;
+
+	/* There may be others, and what ended ones had is forgotten. */
+	if (usage->nr_dropped || HASH_COUNT(usage->entries) >= MAX_SAMPLED)
+		return 0;
+	HASH_ITER (hh, usage->entries, entry, next) {
+		const struct memory_process *process = &entry->process;
+
+		most += rss(&process->peak) + process->peak.bytes[MEMORY_SWAP] +
+			process->last.bytes[MEMORY_SWAP];
+	}
+	return most;
 }
 
 const struct memory_process *memory_usage_next(const struct memory_usage *usage,

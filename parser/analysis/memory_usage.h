@@ -68,6 +68,9 @@ void memory_usage_restart(struct memory_usage *usage, pid_t pid);
 /* Adds up the processes that were sampled twice, the last time in the last turn. */
 void memory_usage_balance(const struct memory_usage *usage, struct memory_balance *ret);
 
+/* The most memory that the processes had, in RAM and swapped out, in bytes. 0: not known. */
+uint64_t memory_usage_most(const struct memory_usage *usage);
+
 /* The processes in the order in which they were seen; NULL after the last. @prev NULL: the first.
  */
 const struct memory_process *memory_usage_next(const struct memory_usage *usage,

@@ -190,12 +190,9 @@ static int note_freed(struct heap_sink *sink, struct followed_block *followed, u
 {
 	const struct site_block block = site_block_of_followed(followed);
 	uint64_t closed_ns = followed->closed_ns;
-	bool in_flight = closed_ns - block.time_ns < followed_in_flight_ns(followed->window_ns);
 
 	followed_blocks_remove(&sink->windows.blocks, followed);
-	if (in_flight)
-		return site_stats_leave_in_flight(sink->sites, &block, closed_ns, time_ns);
-	return site_stats_leave(sink->sites, &block, time_ns);
+	return site_stats_leave_late(sink->sites, &block, closed_ns, time_ns);
 }
 
 int window_calls_look(struct heap_sink *sink, struct process_table *table,

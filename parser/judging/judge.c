@@ -215,7 +215,7 @@ static bool init_survival(struct judge *judge, const struct site *site,
 			      judge->input->end_ns);
 		return true;
 	}
-	survival_init_windows(&judge->survival, site, judge->ages, judge->has_in_flight);
+	survival_init_windows(&judge->survival, site, judge->ages, judge->nr_in_flight);
 	/* All ends that were seen may be of blocks that were in flight. */
 	if (judge->survival.tail_ns <= 0) {
 		verdict->median_s = verdict->p99_s = -1;
@@ -244,7 +244,7 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 	verdict->stays = -1;
 	verdict->in_windows = judge->input->observed != NULL;
 	judge_use_sample_of(judge, site);
-	judge_find_in_flight(judge);
+	judge_find_in_flight(judge, site);
 	*ret = (struct judged_ages){0};
 	look_at_blocks(judge, verdict);
 	judge_certainty_of(judge, verdict);
@@ -276,9 +276,9 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 		       : (double)(verdict->suspect_blocks + nr_left) / (double)site->allocations;
 	freed = freed && kept < NEVER_FREED_SHARE;
 	verdict->verdict = freed ? judge_overdue(&fit) : judge_kept(judge, verdict, fit.pattern);
-	few = verdict->suspect_blocks < (judge->has_in_flight ? MIN_SUSPECTS : 1) ||
+	few = verdict->suspect_blocks < (judge->nr_in_flight ? MIN_SUSPECTS : 1) ||
 	      (freed && few_moments && !fit.has_proven) ||
-	      (freed && verdict->oldest_s * NS_PER_S < MAX_IN_FLIGHT_NS);
+	      (freed && verdict->oldest_s * NS_PER_S < (double)site_late_ns(SITE_LATE_CLASSES - 1));
 	if ((judge->is_too_short || few) &&
 	    (verdict->verdict == VERDICT_GROWTH || verdict->verdict == VERDICT_OVERDUE ||
 	     verdict->verdict == VERDICT_BURST))

@@ -100,7 +100,8 @@ static double few_looks_factor(const struct judge *judge, const struct site *sit
 	for (size_t i = 0; windows && i < SITE_PERIODS; i++)
 		ended += windows->followed[i];
 	if (windows)
-		ended -= (double)lifetime_sketch_total(&windows->in_flight);
+		for (unsigned int i = 0; i < judge_nr_young(judge); i++)
+			ended -= (double)lifetime_sketch_total(&windows->late[i]);
 	return 1 + few / fmax(1, known + fmax(0, ended));
 }
 
@@ -115,7 +116,7 @@ static double kept_share(const struct judge *judge, const struct site *site, dou
 	const struct site_windows *windows = site->history ? site->history->windows : NULL;
 	double allocations = (double)site->allocations, outlived = 0, known = 0, kept = 0;
 
-	if (!windows || judge->has_in_flight || judge->nr_left)
+	if (!windows || judge->nr_in_flight || judge->nr_left)
 		return -1;
 	for (size_t i = 0; i < SITE_PERIODS; i++) {
 		outlived += windows->outlived[i];

@@ -31,7 +31,7 @@ struct judge {
 	struct survival survival;
 	/* In windows. */
 	struct sure_ages sure;
-	bool has_in_flight;	     /* of the kind that is judged */
+	unsigned int nr_in_flight;   /* of the kind that is judged: so many classes of ages */
 	struct followed_clock clock; /* of the kind that is judged */
 	/* The blocks that are judged, and by their ages. */
 	const uint32_t *order;
@@ -70,11 +70,12 @@ void judge_sum_losses(struct judge *judge);
 /* Decides how many blocks are certainly held. Each lost event can explain only one block. */
 void judge_certainty_of(const struct judge *judge, struct site_verdict *verdict);
 
-/* Decides whether some of the blocks that seem to stay were in flight when their window closed. */
-void judge_find_in_flight(struct judge *judge);
-/* True if the block is so young when its window closes that it may be in flight. */
+/* Decides how young blocks are when their window closes that may be in flight. */
+void judge_find_in_flight(struct judge *judge, const struct site *site);
+/* So many classes of ages are young in any case: most of what ends before a look is. */
+unsigned int judge_nr_young(const struct judge *judge);
 bool judge_is_young(const struct judge *judge, const struct heap_block *block);
-/* True if some are, and the block is as young. */
+/* True if the block is so young that it may be in flight. */
 bool judge_is_in_flight(const struct judge *judge, const struct heap_block *block);
 /*
  * True if the block was certainly not, whatever the others tell. Those of its kind that are freed

@@ -139,6 +139,7 @@ struct verdict_input {
 	 */
 	const struct observed_time *observed;
 	followed_fn *followed; /* with @context */
+	uint64_t memory_bytes; /* the most that the processes had; 0: not known */
 	const uint8_t *reach;  /* enum reach_class of each of @held; NULL: nothing was scanned */
 	/* Causes of doubt. */
 	const struct loss_windows *loss_windows; /* may be NULL */

@@ -35,8 +35,9 @@ static void free_history(struct site_history *history)
 		lifetime_sketch_deinit(&history->lifetimes);
 	if (history && history->windows) {
 		lifetime_sketch_deinit(&history->windows->unobserved);
-		lifetime_sketch_deinit(&history->windows->in_flight);
-		lifetime_sketch_deinit(&history->windows->in_flight_at_close);
+		lifetime_sketch_deinit(&history->windows->late_at_close);
+		for (unsigned int i = 0; i < SITE_LATE_CLASSES; i++)
+			lifetime_sketch_deinit(&history->windows->late[i]);
 	}
 	if (history)
 		free(history->windows);
@@ -299,20 +300,22 @@ int site_stats_leave(struct site_stats *stats, const struct site_block *block, u
 	return lifetime_sketch_add(&site->history->lifetimes, lifetime_ns(stats, block, time_ns));
 }
 
-int site_stats_leave_in_flight(struct site_stats *stats, const struct site_block *block,
-			       uint64_t closed_ns, uint64_t time_ns)
+int site_stats_leave_late(struct site_stats *stats, const struct site_block *block,
+			  uint64_t closed_ns, uint64_t time_ns)
 {
+	uint64_t age_ns = lifetime_ns(stats, block, closed_ns);
 	struct site *site = find(stats, block->stack_id);
-	struct site_windows *windows;
 	int err = site_stats_leave(stats, block, time_ns);
+	struct site_windows *windows;
+	unsigned int at = 0;
 
 	if (err || !site || !site->history->windows)
 		return err;
 	windows = site->history->windows;
-	err = lifetime_sketch_add(&windows->in_flight, lifetime_ns(stats, block, time_ns));
-	return err ? err
-		   : lifetime_sketch_add(&windows->in_flight_at_close,
-					 lifetime_ns(stats, block, closed_ns));
+	while (at + 1 < SITE_LATE_CLASSES && age_ns >= site_late_ns(at + 1))
+		at++;
+	err = lifetime_sketch_add(&windows->late[at], lifetime_ns(stats, block, time_ns));
+	return err ? err : lifetime_sketch_add(&windows->late_at_close, age_ns);
 }
 
 void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id)
@@ -490,10 +493,12 @@ static int add_windows(struct site_history *sum, const struct site_history *hist
 		sum->windows->outlived[index] += from->outlived[i];
 		sum->windows->followed[index] += from->followed[i];
 	}
-	if (lifetime_sketch_merge(&sum->windows->unobserved, &from->unobserved) ||
-	    lifetime_sketch_merge(&sum->windows->in_flight, &from->in_flight))
+	for (unsigned int i = 0; i < SITE_LATE_CLASSES; i++)
+		if (lifetime_sketch_merge(&sum->windows->late[i], &from->late[i]))
+			return -ENOMEM;
+	if (lifetime_sketch_merge(&sum->windows->unobserved, &from->unobserved))
 		return -ENOMEM;
-	return lifetime_sketch_merge(&sum->windows->in_flight_at_close, &from->in_flight_at_close);
+	return lifetime_sketch_merge(&sum->windows->late_at_close, &from->late_at_close);
 }
 
 /* Adds the history of one site to another's, whose periods first become at least as long. */

@@ -19,6 +19,12 @@
 #include <stdbool.h>
 
 #define SITE_PERIODS 64
+/*
+ * Classes of ages, each twice as old as the one before: the first one ends at SITE_LATE_NS, and the
+ * last one begins at 134 ms.
+ */
+#define SITE_LATE_CLASSES 11
+#define SITE_LATE_NS	  (UINT64_C(1) << 18)
 
 struct site_period {
 	uint64_t allocated;  /* blocks; periods grow long: 300,000 a second are 2^32 in 4 hours */
@@ -31,10 +37,10 @@ struct site_windows {
 	/* How old those without a look were when their window closed: later they are unknown. */
 	struct lifetime_sketch unobserved;
 	/*
-	 * Freed blocks that looks showed to have been in flight, or may have been: their lifetimes,
-	 * until the proof, and how old they were when their window closed.
+	 * Blocks that were freed later: how old they were when their window closed, and of each
+	 * class of that age their lifetimes, until the proof.
 	 */
-	struct lifetime_sketch in_flight, in_flight_at_close;
+	struct lifetime_sketch late_at_close, late[SITE_LATE_CLASSES];
 	/* All of them, and those that leakrec looked at, by the period of their allocation. */
 	uint32_t outlived[SITE_PERIODS], followed[SITE_PERIODS];
 };
@@ -62,6 +68,12 @@ struct site {
 	uint64_t at_peak_bytes, at_peak_blocks; /* private: see site_at_peak() */
 	struct site_history *history;		/* NULL: at most one allocation, and no free */
 };
+
+/* Blocks that are younger when their window closes are of the first @nr classes. */
+static inline uint64_t site_late_ns(unsigned int nr)
+{
+	return nr ? SITE_LATE_NS << (nr - 1) : 0;
+}
 
 /* The held blocks of @site. */
 static inline uint64_t site_held_blocks(const struct site *site)
@@ -99,12 +111,9 @@ void site_stats_begin(struct site_stats *stats, uint64_t time_ns);
 int site_stats_enter(struct site_stats *stats, const struct site_block *block);
 /* The block is freed. */
 int site_stats_leave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
-/*
- * The same for a block that leakrec looked at. It may have been in flight when its window closed,
- * at @closed_ns.
- */
-int site_stats_leave_in_flight(struct site_stats *stats, const struct site_block *block,
-			       uint64_t closed_ns, uint64_t time_ns);
+/* The same for a block that leakrec looked at after its window had closed, at @closed_ns. */
+int site_stats_leave_late(struct site_stats *stats, const struct site_block *block,
+			  uint64_t closed_ns, uint64_t time_ns);
 /* Call it, too, if its thread freed it before it allocated anything else. */
 void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id);
 /* The block is not held any more at @time_ns; its free was missed. */

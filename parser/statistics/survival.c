@@ -139,11 +139,15 @@ static void estimate(struct survival *survival, const double *left)
 }
 
 void survival_init_windows(struct survival *survival, const struct site *site, const uint32_t *held,
-			   bool has_in_flight)
+			   unsigned int nr_in_flight)
 {
 	static const struct site_windows none;
 	const struct site_windows *windows =
 		site->history->windows ? site->history->windows : &none;
+	/* The classes begin where buckets do. */
+	unsigned int young = nr_in_flight < SITE_LATE_CLASSES
+				     ? lifetime_bucket(site_late_ns(nr_in_flight))
+				     : LIFETIME_BUCKETS;
 	double left[LIFETIME_BUCKETS], outlived = 0;
 
 	memset(survival, 0, sizeof(*survival));
@@ -155,11 +159,15 @@ void survival_init_windows(struct survival *survival, const struct site *site, c
 		survival->ended[i] = lifetime_sketch_count(&site->history->lifetimes, i);
 		left[i] = (double)lifetime_sketch_count(&windows->unobserved, i) + held[i];
 		outlived -= held[i];
-		if (has_in_flight) {
-			outlived -= lifetime_sketch_count(&windows->in_flight, i);
-			survival->ended[i] -= lifetime_sketch_count(&windows->in_flight, i);
-			left[i] += lifetime_sketch_count(&windows->in_flight_at_close, i);
+		for (unsigned int k = 0; k < nr_in_flight; k++) {
+			uint32_t late = lifetime_sketch_count(&windows->late[k], i);
+
+			outlived -= late;
+			/* An end may have been taken back. */
+			survival->ended[i] -= late < survival->ended[i] ? late : survival->ended[i];
 		}
+		if (i < young)
+			left[i] += lifetime_sketch_count(&windows->late_at_close, i);
 		survival->allocations += survival->ended[i] + left[i];
 	}
 	estimate(survival, left);

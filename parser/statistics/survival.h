@@ -37,10 +37,10 @@ void survival_init(struct survival *survival, const struct site *site, uint64_t 
 /*
  * The same for a recording in windows: a block is observed until its window closes, or as long as
  * it is followed. @held: how many held blocks have surely lived so long, by lifetime_bucket().
- * @has_in_flight: those that may have been in flight are observed until the close, too.
+ * @nr_in_flight: those of so many classes (site_late_ns()) are observed until the close, too.
  */
 void survival_init_windows(struct survival *survival, const struct site *site, const uint32_t *held,
-			   bool has_in_flight);
+			   unsigned int nr_in_flight);
 
 /* The time within which that share of the blocks that end have ended. */
 double survival_quantile(const struct survival *survival, double quantile);

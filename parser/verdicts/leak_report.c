@@ -502,6 +502,7 @@ static int judge(struct leak_report *report)
 		.calls = &analysis->calls,
 		.observed = report->in_windows ? heap_tracker_observed(analysis->heaps) : NULL,
 		.followed = followed,
+		.memory_bytes = memory_usage_most(analysis->memory),
 		.reach = report->reach,
 		.loss_windows = analysis->loss_windows,
 		.lost_any_time = analysis->lost_any_time,

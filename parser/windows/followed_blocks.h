@@ -53,18 +53,6 @@ struct waiting_process {
 	UT_hash_handle hh;
 };
 
-/* What is older is not in flight: a thread waits for its CPU for some milliseconds. */
-#define MAX_IN_FLIGHT_NS UINT64_C(100000000)
-
-/*
- * A block that is younger when its window closes may be in flight: it would be freed a moment
- * later. @window_ns: as above.
- */
-static inline uint64_t followed_in_flight_ns(uint64_t window_ns)
-{
-	return window_ns / 2 < MAX_IN_FLIGHT_NS ? window_ns / 2 : MAX_IN_FLIGHT_NS;
-}
-
 /* Zero it before use. */
 struct followed_blocks {
 	uint64_t seed; /* of the hashes, from the first block on */

@@ -16,7 +16,7 @@
 #define FIRST_LOOK_S 0.1
 /* Hard windows: calls that return up to so long after the close began before it. */
 #define CROSSING_S   0.0002
-#define SHORT_LIFE_S 0.001
+#define SHORT_LIFE_S 0.05
 #define DELAY_S	     0.005 /* of a thread that has lost its CPU */
 
 struct outliving {
@@ -180,13 +180,7 @@ static double draw_seen_again_s(struct leak_trace *trace, const struct outliving
 static void end(struct leak_trace *trace, const struct outliving *block,
 		const struct followed_block *followed, uint64_t time_ns)
 {
-	bool in_flight = followed->closed_ns - block->block.time_ns <
-			 followed_in_flight_ns(followed->window_ns);
-	int err = in_flight ? site_stats_leave_in_flight(trace->stats, &block->block,
-							 followed->closed_ns, time_ns)
-			    : site_stats_leave(trace->stats, &block->block, time_ns);
-
-	if (err)
+	if (site_stats_leave_late(trace->stats, &block->block, followed->closed_ns, time_ns))
 		check(NULL);
 }
 

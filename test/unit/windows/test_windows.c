@@ -167,8 +167,8 @@ static void follows_the_sample_only(void **state)
 	analysis_deinit(&analysis);
 }
 
-/* Two blocks are found gone. The one of the window's second half may have been in flight. */
-static void tells_what_may_be_in_flight(void **state)
+/* Two blocks are found gone. They were 19 and 9 ms old when their window closed. */
+static void tells_how_old_blocks_were_at_the_close(void **state)
 {
 	struct maker maker = make();
 	const struct site_windows *windows;
@@ -176,21 +176,20 @@ static void tells_what_may_be_in_flight(void **state)
 
 	bound(&maker, S, 0);
 	window(&maker, S, 1);
-	allocate(&maker, S + 9 * MS, 0x1000);
+	allocate(&maker, S + 1 * MS, 0x1000);
 	allocate(&maker, S + 11 * MS, 0x2000);
 	window(&maker, S + 20 * MS, 0);
-	look(&maker, 2 * S, 0x1000, S + 9 * MS, LOOK_GONE);
+	look(&maker, 2 * S, 0x1000, S + 1 * MS, LOOK_GONE);
 	look(&maker, 2 * S, 0x2000, S + 11 * MS, LOOK_GONE);
 	bound(&maker, 9 * S, 1);
 	finish(&maker, &analysis);
 	assert_int_equal(only_site(&analysis)->frees, 2);
 	windows = only_site(&analysis)->history->windows;
-	assert_int_equal(lifetime_sketch_total(&windows->in_flight), 1);
-	assert_int_equal(lifetime_sketch_count(&windows->in_flight, lifetime_bucket(S - 11 * MS)),
+	assert_int_equal(lifetime_sketch_count(&windows->late[6], lifetime_bucket(S - 11 * MS)), 1);
+	assert_int_equal(lifetime_sketch_count(&windows->late[7], lifetime_bucket(S - 1 * MS)), 1);
+	assert_int_equal(lifetime_sketch_total(&windows->late_at_close), 2);
+	assert_int_equal(lifetime_sketch_count(&windows->late_at_close, lifetime_bucket(9 * MS)),
 			 1);
-	assert_int_equal(lifetime_sketch_total(&windows->in_flight_at_close), 1);
-	assert_int_equal(
-		lifetime_sketch_count(&windows->in_flight_at_close, lifetime_bucket(9 * MS)), 1);
 	analysis_deinit(&analysis);
 }
 
@@ -540,7 +539,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begins_between_windows),
 		cmocka_unit_test(follows_the_sample_only),
-		cmocka_unit_test(tells_what_may_be_in_flight),
+		cmocka_unit_test(tells_how_old_blocks_were_at_the_close),
 		cmocka_unit_test(expects_what_windows_do_not_show),
 		cmocka_unit_test(expects_more_within_a_window),
 		cmocka_unit_test(counts_an_end_only_in_the_sample),
