@@ -152,8 +152,13 @@ int memory_report_write(FILE *out, const struct leak_report *report)
 	if (!lines)
 		return 0;
 	write_rss(lines, analysis, &balance);
-	write_parts(lines, &balance);
-	write_reason(lines, analysis, &balance);
+	/* What the blocks took at a time is not known in windows. */
+	if (report->in_windows) {
+		fputc('\n', lines);
+	} else {
+		write_parts(lines, &balance);
+		write_reason(lines, analysis, &balance);
+	}
 	if (fclose(lines))
 		return 0;
 	fputs(text, out);

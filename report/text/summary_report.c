@@ -438,9 +438,7 @@ static int write_overview(FILE *out, const struct leak_report *report,
 	holders.list = processes;
 	holders.kinds = kinds;
 	write_head(out, report, &holders);
-	/* What the blocks took at a time is not known. */
-	if (!report->in_windows)
-		memory_report_write(out, report);
+	memory_report_write(out, report);
 	write_reach(out, report);
 	write_own_mappings(out, report);
 	colour_begin(out, style->colour, COLOUR_YELLOW);

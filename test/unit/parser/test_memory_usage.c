@@ -95,6 +95,7 @@ static void finish(struct maker *maker, struct analysis *ret)
 }
 
 static bool is_started; /* by leakrec */
+static bool in_windows;
 
 /* Checks and frees what --summary says of the recording. */
 static void assert_words(struct maker maker, const char *expected)
@@ -111,6 +112,7 @@ static void assert_words(struct maker maker, const char *expected)
 	analysis.input.command.starts_command = is_started;
 	assert_int_equal(leak_report_init(&report, &analysis, &all), 0);
 	assert_non_null(out);
+	report.in_windows = in_windows;
 	nr_lines = memory_report_write(out, &report);
 	fclose(out);
 	assert_string_equal(text, expected);
@@ -147,6 +149,14 @@ static void growth_is_divided(void **state)
 		"memory, +4.00 MiB in mapped files, +2.00 MiB in shared memory, -4.00 MiB by "
 		"swapping\n"
 		"  No recorded allocation can explain 3.50 MiB of the other anonymous memory\n" WITH_MMAP);
+}
+
+static void growth_in_windows_is_not_divided(void **state)
+{
+	in_windows = true;
+	assert_words(make_growth((struct mib){10, 5, 0, 0, 12}, (struct mib){112, 5, 0, 0, 14}),
+		     "RSS grew by 102 MiB\n");
+	in_windows = false;
 }
 
 static void memory_that_was_mapped_before(void **state)
@@ -337,6 +347,23 @@ static void hostile_numbers_do_no_harm(void **state)
 	analysis_deinit(&analysis);
 }
 
+/* What two processes had at their peaks, with what was swapped out then and is now. */
+static void memory_has_a_bound(void **state)
+{
+	struct maker maker = make();
+	struct analysis analysis;
+
+	sample(&maker, 7, S, 1, (struct mib){10, 5, 0, 0, 12});
+	sample(&maker, 7, 2 * S, 2, (struct mib){20, 5, 1, 2, 12});
+	sample(&maker, 7, 3 * S, 3, (struct mib){10, 5, 0, 4, 12});
+	sample(&maker, 8, 3 * S, 3, (struct mib){3, 0, 0, 0, 3});
+	finish(&maker, &analysis);
+	assert_int_equal(memory_usage_most(analysis.memory), (26 + 2 + 4 + 3) * MIB);
+	memory_usage_restart(analysis.memory, 8);
+	assert_int_equal(memory_usage_most(analysis.memory), 0);
+	analysis_deinit(&analysis);
+}
+
 /* One process after the other, of which leakrec samples each twice. */
 static void ended_processes_make_room(void **state)
 {
@@ -386,6 +413,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(growth_is_divided),
+		cmocka_unit_test(growth_in_windows_is_not_divided),
 		cmocka_unit_test(memory_that_was_mapped_before),
 		cmocka_unit_test(a_started_command_is_not_older),
 		cmocka_unit_test(mappings_that_were_recorded),
@@ -397,6 +425,7 @@ int main(void)
 		cmocka_unit_test(too_little_is_known),
 		cmocka_unit_test(recordings_of_a_session),
 		cmocka_unit_test(hostile_numbers_do_no_harm),
+		cmocka_unit_test(memory_has_a_bound),
 		cmocka_unit_test(ended_processes_make_room),
 		cmocka_unit_test(points_are_bounded),
 	};
