@@ -2,6 +2,7 @@
 #include "recorder/windows/budget.h"
 
 #define MAX_WINDOW_NS 1000000000ULL /* of a busy program */
+#define MAX_DOUBLINGS 5		    /* of the shortest window */
 #define NEW_NS	      1000000000ULL /* most children of some programs live for a moment */
 #define MARK_NS	      100000000ULL
 #define OPEN_ASK_NS   50000000ULL
@@ -43,6 +44,7 @@ void budget_init(struct budget *ret, double share, uint64_t seed, const struct b
 {
 	*ret = (struct budget){
 		.share = share,
+		.least_ns = BUDGET_MIN_WINDOW_NS,
 		.first = *now,
 		.last = *now,
 		.credit_ns = share * SAVED_NS,
@@ -51,9 +53,15 @@ void budget_init(struct budget *ret, double share, uint64_t seed, const struct b
 	};
 }
 
+/* How long a busy program's window is to last. */
+static uint64_t planned_ns(const struct budget *budget)
+{
+	return budget->length_ns > budget->least_ns ? budget->length_ns : budget->least_ns;
+}
+
 static double expected_ns(const struct budget *budget)
 {
-	return budget->fixed_ns + budget->rate * (double)budget->length_ns;
+	return budget->fixed_ns + budget->rate * (double)planned_ns(budget);
 }
 
 static void mark(struct budget *budget)
@@ -193,6 +201,17 @@ static double slow_part(const struct budget_meter *from, const struct budget_met
 	return part <= 0 ? 0 : part < 1 ? part : 1;
 }
 
+/*
+ * What lives as long as windows last looks like what stays (docs/verdicts.md, "In flight"). So half
+ * of the windows are as short as they may be, a quarter is twice as long, and so on.
+ */
+static void draw_least(struct budget *budget)
+{
+	budget->least_ns = BUDGET_MIN_WINDOW_NS;
+	for (int i = 0; i < MAX_DOUBLINGS && next_random(budget) < 0.5; i++)
+		budget->least_ns *= 2;
+}
+
 static double placing_ns(const struct budget *budget)
 {
 	return (double)(budget->opened.now_ns - budget->began.now_ns);
@@ -229,6 +248,7 @@ void budget_note_shut(struct budget *budget)
 	budget->state = BUDGET_SHUT;
 	budget->asked = (struct budget_asked){0};
 	learn_from_last(budget);
+	draw_least(budget);
 	budget->threshold_ns = (0.5 + next_random(budget)) * expected_ns(budget);
 	if (rest_ns > MAX_REST_NS)
 		rest_ns = MAX_REST_NS;
@@ -248,10 +268,10 @@ bool budget_wants_close(const struct budget *budget)
 	uint64_t open_ns = now_ns - budget->opened.now_ns;
 	/* A window that goes as planned does not go so far. */
 	double most_debt_ns = larger(budget->share * SAVED_NS, budget->fixed_ns);
-	double least_ns = open_ns >= budget->length_ns ? 0 : -most_debt_ns;
-	bool is_dear =
-		budget->is_busy && open_ns >= BUDGET_MIN_WINDOW_NS && budget->credit_ns < least_ns;
-	bool is_slow = budget->is_hit && open_ns >= BUDGET_MIN_WINDOW_NS &&
+	double least_credit_ns = open_ns >= planned_ns(budget) ? 0 : -most_debt_ns;
+	bool is_dear = budget->is_busy && open_ns >= BUDGET_MIN_WINDOW_NS &&
+		       budget->credit_ns < least_credit_ns;
+	bool is_slow = budget->is_hit && open_ns >= budget->least_ns &&
 		       (double)open_ns >= SLOW_PLACINGS * placing_ns(budget) && budget->share < 1 &&
 		       slow_part(&budget->opened, &budget->last) > 0;
 	bool is_old = budget->new_since_ns && now_ns >= budget->new_since_ns + NEW_NS &&
@@ -262,7 +282,7 @@ bool budget_wants_close(const struct budget *budget)
 
 double budget_allowance_ns(const struct budget *budget)
 {
-	double window_ns = 2 * budget->rate * (double)budget->length_ns;
+	double window_ns = 2 * budget->rate * (double)planned_ns(budget);
 
 	return larger(larger(window_ns, budget->share * SAVED_NS), MIN_ALLOWANCE_NS);
 }
@@ -302,12 +322,12 @@ static uint64_t shut_wait_ns(const struct budget *budget)
 uint64_t budget_next_ns(const struct budget *budget)
 {
 	uint64_t now_ns = budget->last.now_ns, wait_ns = OPEN_ASK_NS;
-	uint64_t planned_ns = budget->opened.now_ns + budget->length_ns;
+	uint64_t end_ns = budget->opened.now_ns + planned_ns(budget);
 
 	if (budget->state != BUDGET_OPEN)
 		return now_ns + shut_wait_ns(budget);
-	if (planned_ns > now_ns && planned_ns < now_ns + wait_ns)
-		wait_ns = planned_ns - now_ns;
+	if (end_ns > now_ns && end_ns < now_ns + wait_ns)
+		wait_ns = end_ns - now_ns;
 	return now_ns + (wait_ns > MIN_ASK_NS ? wait_ns : MIN_ASK_NS);
 }
 

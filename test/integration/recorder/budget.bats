@@ -186,6 +186,25 @@ assert_estimate() {
 	assert_estimate 20% 16 --pause-us 100
 }
 
+# A leak takes the addresses of all that was in flight when a window closed. So looks find them in use, and untouched.
+@test "budget: what is in flight when windows close is no leak" {
+	local leaked
+
+	start_target in_flight
+	go_target
+	record 10%
+	wait_until 200 has_windows 16
+	interrupt
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	read -r _ leaked <truth
+	"$BIN/leakparse" --format json -i stream.data >report.json 2>parse.err || fail "$(cat parse.err)"
+	jq -e --argjson leaked "$leaked" '[.stacks[] | select(.verdict | IN("growth", "overdue", "burst"))] as $leaks
+		| ([$leaks[] | select(tostring | test("begin_"))] == []) and
+		([.causes[].estimated_blocks // 0] | add) < 1000 + 4 * $leaked' report.json >result ||
+		fail "$leaked leaked: $(own_samples window) $("$BIN/leakparse" --summary -i stream.data)"
+}
+
 # Prints when the last window was opened or closed, in ns.
 last_bound_ns() {
 	own_samples window | sed -n '$s/^ *\([0-9]*\)\.\([0-9]*\):.*/\1\2/p'

@@ -119,11 +119,11 @@ has_estimate() {
 	require_programs
 
 	start_churn --threads 2 --leak-every 3000
-	keep 4s --budget 20%
+	keep 8s --budget 20%
 	go_target
 	began=$SECONDS
 	wait_until 60 has_dropped_first 20
-	# On a busy machine, few windows are in four seconds.
+	# On a busy machine, few windows are in eight seconds.
 	wait_until 60 has_estimate
 	finish_churn
 	finish_leakrec
@@ -133,7 +133,7 @@ has_estimate() {
 	assert_summary lost 0
 	assert_summary loss_windows 0
 	(($(summary windows) > 0)) || fail "no windows: $(cat leakparse.err)"
-	# An estimate of what four seconds have left, from the few windows that a busy machine has in them. A block from
+	# An estimate of what eight seconds have left, from the few windows that a busy machine has in them. A block from
 	# before does not stand for all of the time.
 	(($(summary estimated_blocks) > 0 && $(summary estimated_blocks) < 50 * held)) ||
 		fail "estimated $(summary estimated_blocks), $held in each second"

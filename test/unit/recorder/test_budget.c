@@ -32,6 +32,7 @@ struct simulation {
 	uint64_t slow_ns; /* while probes stand */
 	uint64_t nr_windows, min_gap_ns, max_gap_ns, nr_asked_shut;
 	uint64_t first_ns, second_ns; /* how long the first two windows lasted */
+	uint64_t nr_short, nr_long;   /* windows of up to 10 ms, and from 80 ms on */
 	double min_credit_ns;
 };
 
@@ -69,11 +70,15 @@ static void open_window(struct simulation *sim)
 
 static void close_window(struct simulation *sim)
 {
+	uint64_t open_ns = sim->now.now_ns - sim->budget.opened.now_ns;
+
 	budget_note_closing(&sim->budget, sim->now.now_ns);
+	sim->nr_short += open_ns <= 10 * MS;
+	sim->nr_long += open_ns >= 80 * MS;
 	if (sim->budget.nr_windows == 1)
-		sim->first_ns = sim->now.now_ns - sim->budget.opened.now_ns;
+		sim->first_ns = open_ns;
 	if (sim->budget.nr_windows == 2)
-		sim->second_ns = sim->now.now_ns - sim->budget.opened.now_ns;
+		sim->second_ns = open_ns;
 	sim->now.helpers_ns += (uint64_t)sim->helpers_ns;
 	pass(sim, sim->remove_ms * MS, true);
 	budget_note_shut(&sim->budget);
@@ -285,6 +290,20 @@ static void test_first_window_is_long_enough(void **state)
 	assert_true(sim.first_ns >= BUDGET_MIN_WINDOW_NS);
 }
 
+/* Half are short, and one in sixteen shows lives of 80 ms. */
+static void test_windows_differ(void **state)
+{
+	struct simulation sim = server;
+
+	sim.place_ms = sim.remove_ms = 0.5;
+	sim.helpers_ns = 1e5;
+	simulate(&sim, 0.02, 6000);
+	assert_true(sim.nr_windows > 500);
+	assert_true(sim.nr_short * 2 > sim.nr_windows);
+	assert_true(sim.nr_long * 32 > sim.nr_windows && sim.nr_long * 8 < sim.nr_windows);
+	assert_true(slow(&sim) <= 0.02 * (1 + 7 * 0.02) / 8 * 1.3);
+}
+
 static void test_pauses_differ(void **state)
 {
 	struct simulation sim = server;
@@ -403,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_window_closes_when_a_program_becomes_busy),
 		cmocka_unit_test(test_window_after_an_idle_one),
 		cmocka_unit_test(test_first_window_is_long_enough),
+		cmocka_unit_test(test_windows_differ),
 		cmocka_unit_test(test_pauses_differ),
 		cmocka_unit_test(test_windows_last_as_long_as_placing_costs),
 		cmocka_unit_test(test_asks_rarely_between_windows),
