@@ -25,6 +25,7 @@
 /* Of the process that is stopped. */
 struct counts {
 	uint64_t sent, handled;
+	bool is_ready; /* its first thread does what it is to do */
 	bool is_done;
 };
 
@@ -59,6 +60,7 @@ static void __attribute__((noreturn)) be_target(void)
 	child = (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		__atomic_store_n(&counts->is_ready, true, __ATOMIC_RELEASE);
 		for (;;)
 			pause();
 	}
@@ -92,7 +94,8 @@ static pid_t start(void (*run)(void))
 	target = fork();
 	if (target == 0)
 		run();
-	while (!__atomic_load_n(&counts->handled, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&counts->handled, __ATOMIC_ACQUIRE) ||
+	       !__atomic_load_n(&counts->is_ready, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	return target;
 }
@@ -131,6 +134,7 @@ static void be_target_of_any(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	signal(SIGUSR1, handle);
+	counts->is_ready = true;
 	signal_itself(NULL);
 }
 
