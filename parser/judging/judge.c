@@ -278,7 +278,7 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 	verdict->verdict = freed ? judge_overdue(&fit) : judge_kept(judge, verdict, fit.pattern);
 	few = verdict->suspect_blocks < (judge->nr_in_flight ? MIN_SUSPECTS : 1) ||
 	      (freed && few_moments && !fit.has_proven) ||
-	      (freed && verdict->oldest_s * NS_PER_S < (double)site_late_ns(SITE_LATE_CLASSES - 1));
+	      (freed && verdict->oldest_s * NS_PER_S < (double)site_late_ns(MAX_IN_FLIGHT));
 	if ((judge->is_too_short || few) &&
 	    (verdict->verdict == VERDICT_GROWTH || verdict->verdict == VERDICT_OVERDUE ||
 	     verdict->verdict == VERDICT_BURST))

@@ -99,9 +99,8 @@ static double few_looks_factor(const struct judge *judge, const struct site *sit
 	/* What was followed and is not held has ended. */
 	for (size_t i = 0; windows && i < SITE_PERIODS; i++)
 		ended += windows->followed[i];
-	if (windows)
-		for (unsigned int i = 0; i < judge_nr_young(judge); i++)
-			ended -= (double)lifetime_sketch_total(&windows->late[i]);
+	for (unsigned int i = 0; windows && i < judge_nr_young(judge); i++)
+		ended -= (double)lifetime_sketch_total(&windows->late[i]);
 	return 1 + few / fmax(1, known + fmax(0, ended));
 }
 

@@ -3,8 +3,8 @@
  * Blocks that are in flight when their window closes: they would have been freed a moment later.
  * Their addresses are soon used again, and what stays there may be another stack's leak, so looks
  * prove nothing of them. Which blocks these are is not known. But what stays is as likely to be
- * allocated at the begin of a window as at its end, and what is in flight is young. How young, the
- * lives tell that were shorter than their windows (docs/verdicts.md).
+ * allocated at the begin of a window as at its end, and what is in flight is young. The lives that
+ * ended in their windows show how young (docs/verdicts.md).
  */
 #include "parser/judging/judge.h"
 
@@ -12,25 +12,23 @@
 
 #include <math.h>
 
-/* What is older is not in flight: a thread waits for its CPU for some milliseconds. */
-#define MAX_IN_FLIGHT (SITE_LATE_CLASSES - 1)
-#define MIN_YOUNG     3 /* 1 ms */
+#define MIN_YOUNG 3 /* 1 ms */
 
 /*
- * Laplace's statistic is below it by chance in one of twenty cases; or, where the windows do not
- * show how young such blocks are, in one of a hundred.
+ * Chance alone brings Laplace's statistic below the first value in one of twenty cases, and below
+ * the second one in one of a hundred. The second one counts where no life ended in a window.
  */
 #define MAX_LAPLACE	   (-1.6)
 #define MAX_LAPLACE_UNSURE (-2.3)
 /*
- * Blocks are too old to be in flight if so small a share of them is expected to be as old, and so
- * many do not come by chance: in one of twenty cases.
+ * Blocks are too old to be in flight if at most this share of them is expected to be so old, and if
+ * chance alone brings so many in one of twenty cases at most.
  */
 #define MAX_IN_FLIGHT_SHARE  0.2
 #define MAX_IN_FLIGHT_CHANCE (-3)
-/* Estimates may be wrong by so much, mostly because of the program's pace in windows. */
+/* Estimates may be wrong by this factor, mostly because of the program's pace in windows. */
 #define MAX_MEMORY_FACTOR 2
-/* So much of a block has been written to, at least: before it is the word that has its size. */
+/* A large block needs one page of memory at least: the allocator writes its size in front of it. */
 #define PAGE_BYTES 4096
 
 static const struct sure_age *sure_age_of(const struct judge *judge, const struct heap_block *block)
@@ -80,8 +78,8 @@ static void end_window(struct shares *shares)
 }
 
 /*
- * Laplace's statistic of the blocks that are as old as that when their windows close; 0: there are
- * none. The blocks of a window count as one: they may come together.
+ * Laplace's statistic of the blocks that are at least @from_ns old when their windows close. 0:
+ * there are none. The blocks of a window count as one: they may come together.
  */
 static double laplace(const struct judge *judge, uint64_t from_ns)
 {
@@ -106,7 +104,7 @@ static double laplace(const struct judge *judge, uint64_t from_ns)
 	end_window(&shares);
 	if (shares.nr_windows == 0)
 		return 0;
-	/* In short windows, all that is in flight may be as old as they are. */
+	/* What lives as long as short windows is young in long ones only. */
 	return fmin(shares.once * sqrt(12 / shares.nr_windows),
 		    shares.by_span * sqrt(12 / shares.squares));
 }
@@ -116,28 +114,14 @@ static bool exceed_memory(const struct judge *judge)
 {
 	double bytes = 0;
 
-	for (size_t i = 0; i < judge->nr; i++) {
+	for (size_t i = 0; judge->input->memory_bytes && i < judge->nr; i++) {
 		const struct heap_block *block = block_at(judge, i);
 
 		if (seems_to_stay(sure_age_of(judge, block)))
 			bytes += judge_stands_for(judge, block) *
 				 fmin((double)block->size_bytes, PAGE_BYTES);
 	}
-	return judge->input->memory_bytes &&
-	       bytes > MAX_MEMORY_FACTOR * (double)judge->input->memory_bytes;
-}
-
-/* Of the blocks that outlived their windows, leakrec looks at this share. */
-static double followed_share(const struct site *site)
-{
-	const struct site_windows *windows = site->history ? site->history->windows : NULL;
-	double outlived = 0, followed = 0;
-
-	for (size_t i = 0; windows && i < SITE_PERIODS; i++) {
-		outlived += windows->outlived[i];
-		followed += windows->followed[i];
-	}
-	return outlived > 0 ? followed / outlived : 1;
+	return bytes > MAX_MEMORY_FACTOR * (double)judge->input->memory_bytes;
 }
 
 /* What is known of a kind when its windows close: the lives that had ended, and the others. */
@@ -170,13 +154,13 @@ static void look_at_closes(struct judge *judge, const struct site *site, struct 
 }
 
 /*
- * The first age from which on the blocks that seem to stay are more than lives that end would
- * leave, as a number of classes (site_late_ns()). MAX_IN_FLIGHT: none is.
+ * Finds the age from which on lives that end do not explain the blocks that seem to stay. Returns
+ * it as a number of classes (site_late_ns()), MAX_IN_FLIGHT at most.
  */
 static unsigned int find_old(const struct judge *judge, const struct site *site,
 			     const struct closes *closes)
 {
-	double nr = closes->nr_staying, share = followed_share(site);
+	double nr = closes->nr_staying, share = followed_share(site->history->windows);
 	unsigned int bucket = 0, classes = 1;
 
 	for (; classes < MAX_IN_FLIGHT; classes++) {
@@ -192,7 +176,7 @@ static unsigned int find_old(const struct judge *judge, const struct site *site,
 	return classes;
 }
 
-/* The same where no life ended in a window: from then on they came at even ages. */
+/* The same where no life ended in a window: from that age on, the ages are even. */
 static unsigned int find_even(const struct judge *judge)
 {
 	unsigned int classes = 1;

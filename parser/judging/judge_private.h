@@ -14,6 +14,11 @@
 /* What has a probability below 1 in 100,000 is no chance. */
 #define MAX_LOG_CHANCE	(-11.5)
 #define TOO_YOUNG_SHARE 0.05 /* share of the recording */
+/*
+ * What is not of so many classes (site_late_ns()) is older than 134 ms, and not in flight: a thread
+ * waits for its CPU for some milliseconds.
+ */
+#define MAX_IN_FLIGHT (SITE_LATE_CLASSES - 1)
 
 struct judge {
 	const struct verdict_input *input;
@@ -31,7 +36,7 @@ struct judge {
 	struct survival survival;
 	/* In windows. */
 	struct sure_ages sure;
-	unsigned int nr_in_flight;   /* of the kind that is judged: so many classes of ages */
+	unsigned int nr_in_flight;   /* of its ages, so many classes may be in flight; 0: none */
 	struct followed_clock clock; /* of the kind that is judged */
 	/* The blocks that are judged, and by their ages. */
 	const uint32_t *order;
@@ -70,9 +75,9 @@ void judge_sum_losses(struct judge *judge);
 /* Decides how many blocks are certainly held. Each lost event can explain only one block. */
 void judge_certainty_of(const struct judge *judge, struct site_verdict *verdict);
 
-/* Decides how young blocks are when their window closes that may be in flight. */
+/* Decides how old blocks may be in flight when their window closes (judge->nr_in_flight). */
 void judge_find_in_flight(struct judge *judge, const struct site *site);
-/* So many classes of ages are young in any case: most of what ends before a look is. */
+/* The number of young classes; 1 ms at least: most of what ends before a look is as young. */
 unsigned int judge_nr_young(const struct judge *judge);
 bool judge_is_young(const struct judge *judge, const struct heap_block *block);
 /* True if the block is so young that it may be in flight. */

@@ -37,8 +37,8 @@ struct site_windows {
 	/* How old those without a look were when their window closed: later they are unknown. */
 	struct lifetime_sketch unobserved;
 	/*
-	 * Blocks that were freed later: how old they were when their window closed, and of each
-	 * class of that age their lifetimes, until the proof.
+	 * Blocks that were freed after their window had closed: how old they were at the close, and
+	 * by class of that age, how old when the free was proved.
 	 */
 	struct lifetime_sketch late_at_close, late[SITE_LATE_CLASSES];
 	/* All of them, and those that leakrec looked at, by the period of their allocation. */
@@ -69,7 +69,7 @@ struct site {
 	struct site_history *history;		/* NULL: at most one allocation, and no free */
 };
 
-/* Blocks that are younger when their window closes are of the first @nr classes. */
+/* The first @nr classes are of blocks that are younger than that when their window closes. */
 static inline uint64_t site_late_ns(unsigned int nr)
 {
 	return nr ? SITE_LATE_NS << (nr - 1) : 0;

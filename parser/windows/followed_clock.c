@@ -5,12 +5,11 @@
 
 #define NS_PER_S 1e9
 
-/* The share of the site's blocks in the sample, of all periods. */
-static double overall_share(const struct site_windows *windows)
+double followed_share(const struct site_windows *windows)
 {
 	double outlived = 0, followed = 0;
 
-	for (size_t i = 0; i < SITE_PERIODS; i++) {
+	for (size_t i = 0; windows && i < SITE_PERIODS; i++) {
 		outlived += windows->outlived[i];
 		followed += windows->followed[i];
 	}
@@ -119,7 +118,7 @@ void followed_clock_init(struct followed_clock *ret, const struct observed_time 
 {
 	const struct site_history *history = site->history;
 	const struct site_windows *windows = history ? history->windows : NULL;
-	double share = windows ? overall_share(windows) : 1, clock_ns = 0, known_ns = 0;
+	double share = followed_share(windows), clock_ns = 0, known_ns = 0;
 	double observed_ns[SITE_PERIODS], represented_ns[SITE_PERIODS];
 	struct sample samples[SITE_PERIODS];
 	uint64_t length_ns = end_ns > origin_ns ? end_ns - origin_ns : 1;

@@ -27,6 +27,9 @@ struct followed_clock {
 	double open_stand_for;		      /* the same, of those of the open window */
 };
 
+/* The share of a site's blocks in the sample, of those that outlived their windows. 1: none did. */
+double followed_share(const struct site_windows *windows);
+
 /* @end_ns is when the recording ended. @time and @site's history must outlive @ret. */
 void followed_clock_init(struct followed_clock *ret, const struct observed_time *time,
 			 const struct site *site, uint64_t origin_ns, uint64_t end_ns);

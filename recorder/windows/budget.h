@@ -41,9 +41,11 @@ struct budget {
 	double credit_ns, allowed_ns, cost_ns;
 	/* The window that is open, or was the last. */
 	struct budget_meter began, opened, closed;
-	uint64_t
-		length_ns; /* so long, placing and removing probes are no more than half the cost */
-	uint64_t least_ns; /* a busy program's window lasts as long, at least */
+	/*
+	 * A busy program's window lasts for the longer one. In less than the first, placing and
+	 * removing the probes would cost more than what it shows.
+	 */
+	uint64_t length_ns, least_ns;
 	double threshold_ns;	/* the credit at which the next one opens */
 	uint64_t rest_until_ns; /* nor does it open before */
 	uint64_t new_since_ns;	/* 0: it observes all there is */
